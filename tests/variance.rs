@@ -1,20 +1,20 @@
-//! What a type with parameters may stand for: a covariant one also for what lives shorter, an invariant one for
-//! nothing else. What gives values out may be covariant; what takes some in mustn't, nor what is shared with
-//! who takes some in.
+//! The variance of types with parameters. A covariant type also stands for one with a shorter
+//! lifetime; an invariant one doesn't. A type that gives values out may be covariant. A type that
+//! takes values in mustn't be, nor one that is shared with code that puts some in.
 //!
-//! Tests of the documentation, which fail if the compiler sees it another way than these tables. Nothing is
-//! contravariant. (`Select` and its arms say it where they are.)
+//! The tests are in the documentation, and fail if the compiler disagrees with these tables.
+//! Nothing is contravariant. (`Select` and its arms say it where they are.)
 
-/// How a `T` that is a subtype, and one that is a supertype, are called in the tests: a function that takes any
-/// text is one that takes a static text.
+/// The names of a `T` that is a subtype, and of one that is a supertype, in the tests. A function
+/// that takes any text is also one that takes a static text.
 macro_rules! any {
     () => {
         "type Any = for<'a> fn(&'a str);\ntype Static = fn(&'static str);\n"
     };
 }
 
-/// The tests of a type. The first one is there for names that are wrong: what fails to compile could do so for
-/// any reason.
+/// The tests of a type. The first test is there for wrong names: code could fail to compile for any
+/// reason.
 macro_rules! tests {
     ($(#[$why:meta])* $name:ident $given:expr, covariant $shorten:expr, $lengthen:expr) => {
         $(#[$why])*
@@ -61,18 +61,18 @@ mod types {
     types! {
         /// A receiver would get values that are gone.
         Sender "chan::Sender<T>" invariant;
-        /// Values only come out of it, and are dropped by it.
+        /// Values only come out of it, or it drops them.
         Receiver "chan::Receiver<T>" covariant;
-        /// A receiver's.
+        /// It belongs to a receiver.
         RecvFuture "chan::RecvFuture<'static, T>" covariant;
-        /// A sender's.
+        /// It belongs to a sender.
         SendFuture "chan::SendFuture<'static, T>" invariant;
         /// It is a receiver.
         #[cfg(feature = "futures")]
         RecvStream "chan::RecvStream<T>" covariant;
-        /// A receiver's.
+        /// It belongs to a receiver.
         Iter "chan::Iter<'static, T>" covariant;
-        /// A receiver's.
+        /// It belongs to a receiver.
         TryIter "chan::TryIter<'static, T>" covariant;
         /// It is a receiver.
         IntoIter "chan::IntoIter<T>" covariant;
@@ -83,7 +83,7 @@ mod types {
         SendContextError "context::SendContextError<T>" covariant;
         /// It refers to a `T`.
         With "context::With<'static, 'static, T>" covariant;
-        /// Who has it may replace the `T`.
+        /// Its holder may replace the `T`.
         WithMut "context::WithMut<'static, T>" invariant;
         /// The result comes out of it once.
         JoinHandle "JoinHandle<T>" covariant;
@@ -91,45 +91,46 @@ mod types {
         JoinFuture "JoinFuture<T>" covariant;
         /// The result comes out of it once.
         ScopedJoinHandle "ScopedJoinHandle<'static, T>" covariant;
-        /// It makes values, and clones what is there.
+        /// It makes values, and clones the current one.
         GoroutineLocal "GoroutineLocal<T>" invariant;
         /// Values go in, for the iterator.
         Yielder "iter::Yielder<'static, T>" invariant;
-        /// Values only come out of it. But the cell that they come by is in the type; and a `T` here has no
-        /// lifetime that could be shorter.
+        /// Values only come out of it. But the type has the cell that they come through; and a `T`
+        /// here has no lifetime that could be shorter.
         Pull "iter::Pull<T>" invariant;
-        /// Who locks it may replace the value.
+        /// A goroutine that locks it may replace the value.
         Mutex "sync::Mutex<T>" invariant;
         /// It may replace the value.
         MutexGuard "sync::MutexGuard<'static, T>" invariant;
-        /// Who locks it may replace the value.
+        /// A goroutine that locks it may replace the value.
         RwLock "sync::RwLock<T>" invariant;
         /// It only reads, and refers to the value apart from the lock.
         RwLockReadGuard "sync::RwLockReadGuard<'static, T>" covariant;
         /// It may replace the value.
         RwLockWriteGuard "sync::RwLockWriteGuard<'static, T>" invariant;
-        /// What has failed goes in.
+        /// The errors of failed goroutines go in.
         ErrGroup "sync::ErrGroup<'static, 'static, T>" invariant;
         /// Values go in, for others.
         SingleFlight "sync::SingleFlight<u8, T>" invariant;
-        /// Who shares it may set the value.
+        /// Any code that shares it may set the value.
         OnceLock "sync::OnceLock<T>" invariant;
-        /// It owns a `T`, and has nothing else of one.
+        /// It owns a `T`, and has no other use of it.
         Pollable "net::Pollable<T>" covariant;
-        /// Who shares it may set it.
+        /// Any code that shares it may set it.
         Link "runtime2::Link<T>" invariant;
-        /// Who shares it may set it.
+        /// Any code that shares it may set it.
         Slice "runtime2::Slice<T>" invariant;
-        /// Who shares it may change it.
+        /// Any code that shares it may change it.
         FreeList "runtime2::FreeList<T>" invariant;
-        /// Who shares it may change it.
+        /// Any code that shares it may change it.
         Pool "runtime2::Pool<T>" invariant;
     }
 }
 
 mod lifetimes {
     lifetimes! {
-        /// The scope ends when it ends, not sooner: what its goroutines borrow is measured by that.
+        /// The scope ends exactly when the lifetime does: what its goroutines borrow is measured by
+        /// that.
         Scope "Scope<'x, 'static>" invariant;
         /// Likewise. (A function of it, as 'env has to outlive the scope's lifetime.)
         ScopeEnv "for<'s> fn(&'s Scope<'s, 'x>)" invariant;
@@ -159,7 +160,7 @@ mod lifetimes {
         ErrGroup "sync::ErrGroup<'x, 'static, u8>" invariant;
         /// It refers to a context.
         With "context::With<'x, 'static, u8>" covariant;
-        /// And to what is waited for.
+        /// It also refers to what it waits for.
         WithOn "context::With<'static, 'x, u8>" covariant;
         /// Likewise.
         WithMut "context::WithMut<'x, u8>" covariant;
@@ -173,7 +174,7 @@ mod lifetimes {
         UnixIncoming "net::UnixIncoming<'x>" covariant;
         /// It refers to its name.
         Test "testing::Test<'x>" covariant;
-        /// It refers to what the event is about.
+        /// It refers to the subject of the event.
         Event "proc::Event<'x>" covariant;
     }
 }

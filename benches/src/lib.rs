@@ -34,19 +34,20 @@
 //! | `echo100`, `echo5000` | one round trip of 64 bytes over loopback TCP, with 100 or 5,000 clients; they are another process, the same for all. `..._cpu` what the server needs of the processor for one, `..._p99` the 99th percentile |
 //! | `idle_connections` | what one connection on which nothing is said takes of a server's memory, of 19,900; `..._threads` how many threads it has, `..._cpu` its processor's time in 5 s. `idle_connections_later`, `echo100_later` and `echo5000_later`: a server that has no goroutine for a connection between two messages |
 //! | `http100`, `http5000` | one HTTP request, of 100 or 5,000 connections that are kept alive; the clients are `wrk`'s, which must be there. `..._cpu` and `..._p99` likewise |
-//! | `beside_...` | one tick of a ticker of 10 ms, of 500 (or of as many as the environment variable `TICKS` says): how late it is beside goroutines that keep their threads. `nothing`: there are none. `loop`, `2_loops`, `100_loops`: they compute; `c` does in C, `drop` in a `Drop` as it unwinds (in Go: in a deferred function), `handler` in a signal's handler on the alternate stack. `sleep` sleeps in the kernel, `mutex` waits for a mutex of std (in Go: of `sync`) whose holder is parked, `pipe` writes to a full pipe, `connect` connects to a server whose backlog is full, `lookup` waits in `getaddrinfo` for a server that doesn't answer. In Go these are bare system calls, or C's functions. `..._p50`, `..._p99` and `..._max` |
+//! | `beside_...` | one tick of a ticker of 10 ms, of 500 (or of as many as the environment variable `TICKS` says): how late it is beside goroutines that keep their threads. `nothing`: there are none. `loop`, `2_loops`, `100_loops`: they compute. `c` computes in C. `drop` computes in a `Drop` as it unwinds (in Go: in a deferred function). `handler` computes in a signal's handler on the alternate stack. `sleep` sleeps in the kernel. `mutex` waits for a mutex of std (in Go: of `sync`) whose holder is parked. `pipe` writes to a full pipe. `connect` connects to a server whose backlog is full. `lookup` waits in `getaddrinfo` for a server that doesn't answer. In Go these are bare system calls, or C's functions. `..._p50`, `..._p99` and `..._max` |
 //! | `hogs` | how many processors 100 goroutines that compute take, for 2 s |
-//! | `library` | 40 HTTP calls on 40 goroutines, to a server of threads that takes 50 ms for each, by a library that waits in std's sockets: ureq (in Go: net/http); `library_late` how late a ticker of 10 ms is meanwhile, at most |
-//! | `wake_cpu`, `wake_cpu100` | one wake of 1,000 or 100 goroutines that sleep 1 ms and compute 5 µs in turn, for 2 s; the 1,000 have more to compute than five processors can. This row and the next ones are the processor's time, with what is computed; `..._switches` is how often a thread of the process went to sleep (`ru_nvcsw`) for one op, and `..._p99` the 99th percentile of how late it was |
-//! | `trickle_...` | one wake, each 50 to 200 µs for 2 s, of a goroutine that is alone: by a byte's coming in a `pipe` that a thread writes to; by a `timer` of its own; by what a `thread` sends on a channel (in Go: a goroutine that is locked to its thread, and sleeps in a system call). What the thread that wakes costs is left out. tokio's timers have a resolution of 1 ms |
+//! | `library` | 40 HTTP calls on 40 goroutines, by ureq, a library that waits in std's sockets (in Go: by net/http). The server uses threads and takes 50 ms for each call. `library_late` is how late a ticker of 10 ms is meanwhile, at most |
+//! | `wake_cpu`, `wake_cpu100` | one wake of 1,000 or 100 goroutines that sleep 1 ms and compute 5 µs in turn, for 2 s. The 1,000 have more to compute than five processors can. This row and the next ones are the processor's time, with what is computed. `..._switches` is how often a thread of the process went to sleep (`ru_nvcsw`) for one op. `..._p99` is the 99th percentile of how late it was |
+//! | `trickle_...` | one wake, each 50 to 200 µs for 2 s, of a goroutine that is alone. `pipe`: a thread writes a byte to the pipe that the goroutine reads. `timer`: the goroutine has a timer of its own. `thread`: a thread sends on a channel (in Go: a goroutine that is locked to its thread, and sleeps in a system call). What the thread that wakes costs is left out. tokio's timers have a resolution of 1 ms |
 //! | `bursts` | one of 64 parked goroutines that are all made ready at once, each ms for 2 s, and compute 5 µs; `..._switches` is for all 64, `..._p99` until the last has run |
 //! | `pairs_idle` | `pingpong` alone, so that all P's but one are idle: the time of a round trip, `..._cpu` the processor's, `..._switches` |
 //!
-//! The workloads from `wake` on take long, and are only run if they are named; those from
-//! `beside_nothing` to `hogs` only if they are the one that is named, as they end the process.
+//! The workloads from `wake` on take long, and only run if they are named. Those from
+//! `beside_nothing` to `hogs` end the process, and so only run if no other workload is named.
 //!
-//! A workload called `raw_...` does the same on gosched's raw layer. Its other goroutines have thread-locals of their own,
-//! unless the environment variable `LEAN` is set: then they share those of their threads.
+//! A workload called `raw_...` does the same on gosched's raw layer. Its other goroutines have
+//! their own thread-locals, unless the environment variable `LEAN` is set: then they share their
+//! threads'.
 
 pub mod deep;
 pub mod echo;
@@ -97,7 +98,8 @@ impl Args {
         self.workloads == [workload]
     }
 
-    /// Runs `f(ops)`, if the workload is to be run: with a tenth of the ops to warm up, and then timed.
+    /// Runs `f(ops)`, if the workload is to be run: first with a tenth of the ops to warm up, then
+    /// timed.
     pub fn timed(&self, workload: &str, ops: u64, mut f: impl FnMut(u64)) {
         if !self.wants(workload) {
             return;
@@ -114,7 +116,8 @@ impl Args {
     }
 }
 
-/// How many ticks the workloads `beside_...` wait for: 500, if the environment variable `TICKS` says nothing else.
+/// How many ticks the workloads `beside_...` wait for: 500, unless the environment variable `TICKS`
+/// is set.
 pub fn ticks() -> usize {
     env::var("TICKS").map_or(500, |ticks| ticks.parse().expect("TICKS is a number"))
 }
@@ -136,7 +139,7 @@ fn status(kind: &str) -> f64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// How many nanoseconds the threads of this process have run, those that have ended, too.
+/// How many nanoseconds the threads of this process have run, ended threads included.
 pub fn cpu_time() -> f64 {
     let ran = clock_gettime(ClockId::ProcessCPUTime);
     ran.tv_sec as f64 * 1e9 + ran.tv_nsec as f64

@@ -1,5 +1,5 @@
-// What the workloads of wakes are measured by, and the thread that writes to a pipe: Rust's call it through
-// wakes.rs, Go's through cgo.
+// How the workloads of wakes are measured, and the thread that writes to a pipe. Rust's programs
+// call it through wakes.rs, Go's through cgo.
 
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -35,13 +35,13 @@ struct cost cost_of_thread(void) {
     return cost_of(CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD);
 }
 
-// How many nanoseconds to sleep before wake i: 50 to 200 µs, in no order that a scheduler could learn. The
-// step is the golden ratio's part of the span, and so spreads them evenly.
+// Returns how many nanoseconds to sleep before wake i: 50 to 200 µs, in an order that no scheduler
+// could learn. The step is the golden ratio's part of the span, which spreads the pauses evenly.
 uint64_t pause_before(uint64_t i) {
     return 50000 + i * 92717 % 150000;
 }
 
-// Writes what time it is, in ns since 1970, to a pipe, and sleeps, again and again for so many ns; returns
+// For `duration` ns, writes the time, in ns since 1970, to a pipe and sleeps, in turns. Returns
 // what this has cost the thread.
 struct cost trickle_into(int pipe, int64_t duration) {
     struct cost before = cost_of_thread();

@@ -1,5 +1,5 @@
-//! How much of the processors a wake takes, and how many sleeps of threads: what the workloads of wakes share.
-//! Some of it is in C, in `wakes.c`, as Go's program has it too.
+//! What the workloads of wakes share: they measure the processor time of a wake, and how often
+//! threads sleep. Some of it is in C, in `wakes.c`, as Go's program uses it too.
 
 use std::ffi::c_int;
 use std::hint::black_box;
@@ -14,11 +14,11 @@ use crate::quantile::quantile;
 /// How long each of these workloads runs.
 pub const DURATION: Duration = Duration::from_secs(2);
 
-/// The workloads of many that sleep, and how many they are. What the thousand compute is more than five processors can;
-/// the hundred leave some of two idle.
+/// The workloads of many sleeping goroutines, and how many goroutines each has. The thousand
+/// compute more than five processors can; the hundred leave some of two idle.
 pub const SLEEPERS: [(&str, usize); 2] = [("wake_cpu", 1_000), ("wake_cpu100", 100)];
 
-/// How long each of them sleeps, and so does who wakes the others of [`BURST`].
+/// How long each of them sleeps, and also the goroutine that wakes the others of [`BURST`].
 pub const NAP: Duration = Duration::from_millis(1);
 
 /// How many are made ready at once.
@@ -64,7 +64,7 @@ impl Sub for Cost {
     }
 }
 
-/// Prints a workload's rows. There were so many wakes, in one op for each value of `late`.
+/// Prints a workload's rows: `wakes` wakes, one op for each value of `late`.
 pub fn report(args: &Args, name: &str, cost: Cost, wakes: usize, late: &[f64]) {
     args.report(name, cost.cpu / wakes as f64, "ns/op");
     args.report(&format!("{name}_switches"), cost.switches / late.len() as f64, "switches");
@@ -78,7 +78,8 @@ pub fn report_trips(args: &Args, cost: Cost, took: Duration) {
     args.report("pairs_idle_switches", cost.switches / TRIPS as f64, "switches");
 }
 
-/// How late each burst was done: the last of those that it woke, each of which tells when it was.
+/// Returns how late each burst was done: when the last goroutine ran that it woke. Each goroutine
+/// notes when it ran.
 pub fn burst_lateness(begun: &[Instant], ran: &[Vec<Instant>]) -> Vec<f64> {
     let last = |burst: usize| ran.iter().map(|ran| ran[burst]).max().unwrap();
     begun.iter().enumerate().map(|(burst, &begun)| nanos(last(burst) - begun)).collect()
@@ -112,14 +113,14 @@ pub fn since_stamp(stamp: [u8; STAMP]) -> f64 {
     now.as_nanos() as f64 - i64::from_ne_bytes(stamp) as f64
 }
 
-/// Work of some length, which is as long whoever runs beside it: it isn't made by the clock.
+/// Work of a fixed length, which the clock doesn't bound: it stays as long beside other work.
 #[derive(Clone, Copy)]
 pub struct Work {
     steps: u64,
 }
 
 impl Work {
-    /// 5 µs of work on this machine, if it has a processor alone.
+    /// Makes 5 µs of work, as measured on this machine with a processor to itself.
     pub fn new() -> Self {
         const STEPS: u64 = 10_000;
         let time = || {
@@ -131,7 +132,7 @@ impl Work {
         Work { steps: (5e3 * STEPS as f64 / least) as u64 }
     }
 
-    /// Does it. Each step needs the last one's result.
+    /// Does the work. Each step needs the last one's result.
     pub fn run(self) {
         black_box(
             (0..self.steps).fold(1_u64, |x, _| x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)),

@@ -1,7 +1,8 @@
 /*
- * What was promised once holds until its end, whatever others do meanwhile: the room that a check or
- * gosched_ensure_stack has made, while a collector stops the goroutine and shrinks its stack; and that a lock isn't used
- * any more once another may have it, and free it. .ci/c builds and runs it.
+ * Promises that must hold until their end, whatever other threads do meanwhile. The room that a
+ * check or gosched_ensure_stack has made stays while a collector stops the goroutine and shrinks
+ * its stack. A lock isn't touched any more once another thread may own it, and free it. .ci/c
+ * builds and runs it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -48,7 +49,7 @@ __attribute__((noinline)) static void call_unchecked(void)
     unchecked();
 }
 
-/* To enter is a check too, where the goroutine may be stopped. */
+/* Entering is a check too, where the goroutine may be stopped. */
 __attribute__((noinline)) static void call_in_a_system_call(void)
 {
     gosched_ensure_stack(16 << 10);
@@ -105,7 +106,7 @@ struct waiter {
 
 static _Atomic(struct waiter *) waiter, watched;
 
-/* After each instruction of the thread that parks the goroutine: when it has released the lock, it goes on later than
+/* Called after each instruction of the parking thread. After it releases the lock, it waits for
    the goroutine. */
 static void stepped(int sig, siginfo_t *info, void *context)
 {
@@ -115,7 +116,7 @@ static void stepped(int sig, siginfo_t *info, void *context)
         return;
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100L;
     atomic_store(&waiter, w);
-    /* Until the page is gone, or for so long. */
+    /* Until the page is gone, or for a limited time. */
     for (int i = 0; i < 100 && atomic_load(&watched) != NULL; i++) {
         struct timespec ms = {0, 1000000};
         nanosleep(&ms, NULL);

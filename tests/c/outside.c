@@ -1,6 +1,7 @@
 /*
- * What comes from outside, the poller and signals, and what is told of goroutines, metrics and labels: on the main
- * goroutine, on copying stacks, and on a thread that isn't the runtime's. .ci/c builds and runs it.
+ * What comes from outside (the poller, signals), and what the runtime says of goroutines, metrics
+ * and labels. It runs on the main goroutine, on copying stacks, and on a thread that isn't the
+ * runtime's. .ci/c builds and runs it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +23,7 @@
 #define MS 1000000
 #define FOREVER ((int64_t)60 * 1000 * MS)
 
-/* A goroutine that helps has ended. */
+/* Set when a goroutine that helps has ended. */
 static uint32_t helped;
 
 struct ends {
@@ -70,7 +71,7 @@ static void polls(void)
     CHECK(gosched_poll_open(-1, &again) == EBADF && gosched_poll_open(ends.in, NULL) == EINVAL);
     CHECK(!gosched_is_poll_descriptor(ends.in) && !gosched_is_poll_descriptor(-1));
 
-    /* A deadline that passes while one waits, and one that has passed. */
+    /* A deadline that passes during a wait, and one that has passed before. */
     int64_t begin = gosched_nanotime();
     CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
     CHECK(read_some(ends.in, &byte, 1, &error) < 0 && error == EAGAIN);
@@ -83,7 +84,7 @@ static void polls(void)
     gosched_poll_set_deadline(in, -1, 'r' + 'w');
     CHECK(gosched_poll_reset(in, 'w') == GOSCHED_POLL_RESULT_TIMEOUT);
 
-    /* Without one, until there is something to read. */
+    /* Without a deadline, the wait lasts until there is something to read. */
     gosched_poll_set_deadline(in, 0, 'r' + 'w');
     CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
     gosched_newproc(write_later, (void *)(intptr_t)ends.out);
@@ -109,7 +110,7 @@ static void polls(void)
     close(ends.out);
 }
 
-/* The receiver, for all tests: it says what has come. */
+/* The receiver of all tests: it says which signal has come. */
 static _Atomic uint32_t received;
 static uint32_t has_received;
 
@@ -159,7 +160,7 @@ static void signals(void)
     gosched_systemstack(look_at_action, &usr1);
     CHECK(usr1.is_default);
 
-    /* By default it does nothing, should it come when it is no longer ignored. */
+    /* The default action does nothing, in case the signal comes when it is no longer ignored. */
     atomic_store(&received, 0);
     CHECK(gosched_signal_ignore(SIGWINCH) == 0 && gosched_signal_ignored(SIGWINCH));
     gosched_systemstack(look_at_action, &winch);

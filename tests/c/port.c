@@ -1,6 +1,7 @@
 /*
- * Calls every function that a port calls of goroutines, locks and system calls: on the main goroutine of each kind,
- * on copying stacks at many depths, and where it matters on a thread that isn't the runtime's. .ci/c builds and runs it.
+ * Calls every function that a port calls for goroutines, locks and system calls. It runs on the
+ * main goroutine of each kind, on copying stacks at many depths, and where it matters on a thread
+ * that isn't the runtime's. .ci/c builds and runs it.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include "check.h"
 #include "gosched.h"
 
-/* A group of goroutines, made of the runtime's lock: who waits parks, and the last one wakes it. */
+/* A group of goroutines, built on the runtime's lock. The waiter parks; the last one wakes it. */
 static struct {
     struct gosched_mutex lock;
     int left;
@@ -51,7 +52,7 @@ static void group_wait(void)
     CHECK(group.left == 0);
 }
 
-/* A lock keeps others out, and its owner isn't stopped while it has it. */
+/* A lock keeps others out, and its owner isn't stopped while it holds it. */
 static struct gosched_mutex count_lock;
 static long count;
 
@@ -81,7 +82,7 @@ static void test_locks(void)
     CHECK(count == 8000);
 }
 
-/* Words of the port's in each goroutine. */
+/* The port's own words in each goroutine. */
 static void has_words(void *arg)
 {
     struct gosched_g *g = gosched_getg();
@@ -113,7 +114,7 @@ static void test_words(void)
     CHECK(gosched_goid(gosched_getg()) != 0);
 }
 
-/* Stack that was asked for is there: code without checks uses it. */
+/* After gosched_ensure_stack, code without checks can use the stack that was asked for. */
 __attribute__((no_split_stack, noinline)) static int without_checks(void)
 {
     volatile char bytes[14 << 10];
@@ -165,7 +166,7 @@ static void test_coroutines(void)
     }
 }
 
-/* mcall and gogo: leaves and comes back at once. */
+/* mcall and gogo: the goroutine leaves and comes back at once. */
 static struct gosched_g *left;
 
 static void resume(struct gosched_g *g)
@@ -181,7 +182,7 @@ static void test_mcall(void)
     CHECK(left == gosched_getg());
 }
 
-/* Several that are parked are made ready in one go. */
+/* Makes several parked goroutines ready in one go. */
 static struct gosched_g *parked[16];
 static int nparked;
 
@@ -260,7 +261,7 @@ static void test_os_thread(void)
     group_wait();
 }
 
-/* System calls: another goroutine writes what this one reads, on one processor too. */
+/* System calls: another goroutine writes what this one reads, with one processor too. */
 static int fds[2];
 
 static void writes(void *unused)
@@ -303,7 +304,7 @@ static void test_counts(void)
     gosched_free_os_memory();
 }
 
-/* Makes a goroutine as if at another place. */
+/* Makes a goroutine as if another place had made it. */
 static void ends(void *unused)
 {
     (void)unused;
@@ -329,7 +330,7 @@ static void test_channels_words(void)
     gosched_chan_free(chan);
 }
 
-/* A handler finds who was interrupted. On a signal's stack nothing is checked. */
+/* A handler finds the goroutine that was interrupted. On a signal's stack nothing is checked. */
 static struct gosched_g *interrupted;
 
 __attribute__((no_split_stack)) static void note_interrupted(int sig)
@@ -373,7 +374,7 @@ static void all(void)
     test_newproc_at();
 }
 
-/* The same with ever less of the stack left. */
+/* The same with less and less of the stack left. */
 static void at_depth(int depth)
 {
     volatile char frame[96];
@@ -397,7 +398,7 @@ static void *main_goroutine(void *arg)
     return arg;
 }
 
-/* On a thread that isn't the runtime's: locks, and what says that it is none. */
+/* On a thread that isn't the runtime's: locks, and the functions that say that it isn't. */
 static void *foreign(void *unused)
 {
     CHECK(gosched_acquirem() == NULL && gosched_curg() == NULL);

@@ -1,7 +1,7 @@
 /*
- * Calls every function of gosched.h: on the main goroutine, whose stack is fixed; on copying stacks,
- * at many depths, so that now a function here and now one of the library finds too little room; and
- * on a thread that isn't the runtime's. .ci/c builds and runs it.
+ * Calls every function of gosched.h in three places: on the main goroutine, whose stack is fixed;
+ * on copying stacks, at many depths; and on a thread that isn't the runtime's. At those depths, now
+ * a function here and now one of the library finds too little room. .ci/c builds and runs it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static struct gosched_chan *make_chan(size_t elem_size, size_t capacity)
     return chan;
 }
 
-/* Where a helper says, as the last thing it does, that it has ended. */
+/* The channel on which a helper says, as the last thing it does, that it has ended. */
 static struct gosched_chan *ended;
 
 static void end(void *unused)
@@ -42,7 +42,7 @@ static void wait_for_end(void)
     CHECK(gosched_chan_recv(ended, &word) == DONE && word == 1);
 }
 
-/* Tests run one after the other, and have these in common with their helpers. */
+/* Tests run one after the other, and share these with their helpers. */
 static struct gosched_chan *request, *reply;
 
 struct value {
@@ -92,7 +92,7 @@ static void unbuffered(void)
 static void buffered(void)
 {
     struct gosched_chan *chan = make_chan(sizeof(intptr_t), 3);
-    /* A whole word: half of one could have an address beside it, and be taken for one where a stack is at its other half. */
+    /* A whole word: half a word and half an old address could look like an address of the stack. */
     intptr_t value = 1;
     for (; gosched_chan_try_send(chan, &value) == DONE; value++)
         CHECK(gosched_chan_len(chan) == (size_t)value);
@@ -130,7 +130,7 @@ static void selects(void)
     end_echo();
 }
 
-/* With more cases than are put in order on the stack. */
+/* More cases than are put in order on the stack. */
 static void select_of_many(void)
 {
     enum { CASES = 20 };
@@ -148,7 +148,7 @@ static void select_of_many(void)
     gosched_chan_free(chan);
 }
 
-/* A goroutine that is parked, to be made ready by who takes it. */
+/* A parked goroutine. The goroutine that takes it out makes it ready. */
 static _Atomic(struct gosched_g *) parked;
 
 static bool publish(struct gosched_g *g, void *place)
@@ -296,7 +296,7 @@ static void write_a_byte(void *pipe)
     end(pipe);
 }
 
-/* Where nobody else could write, this would wait forever. */
+/* If no other goroutine could write, this would wait forever. */
 static void blocking(void)
 {
     static int ends[2];
@@ -377,7 +377,7 @@ static void (*const tests[])(void) = {
 
 enum { TESTS = sizeof tests / sizeof *tests };
 
-/* What the helper that tests on a copying stack is to do, and where it says that it has. */
+/* The test that the helper on a copying stack runs, and where it says that it is done. */
 static int test, depth;
 static struct gosched_chan *tested;
 

@@ -1,6 +1,7 @@
 /*
- * Timers, semaphores, conditions and notes, and what a program relies on of them: on the main goroutine, on copying
- * stacks, in timers, in a signal handler, and on a thread that isn't the runtime's. .ci/c builds and runs it.
+ * Timers, semaphores, conditions and notes, and the guarantees that a program relies on. It runs on
+ * the main goroutine, on copying stacks, in timers, in a signal handler, and on a thread that isn't
+ * the runtime's. .ci/c builds and runs it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -36,7 +37,7 @@ static void fire(void *arg, size_t seq)
     gosched_semrelease(&fired->sema);
 }
 
-/* As long as a heap has a timer, its memory must stay: so there is one for each test. */
+/* A timer's memory must stay as long as a heap has it: so there is one for each test. */
 static void one_shot(void)
 {
     static struct gosched_timer t;
@@ -54,7 +55,7 @@ static void one_shot(void)
     CHECK(atomic_load(&fired.times) == before + 1 && atomic_load(&fired.seq) == 7);
     CHECK(!gosched_timer_in_heap(&t));
     CHECK(!gosched_stop_timer(&t));
-    /* It may be set again. */
+    /* The timer may be set again. */
     CHECK(!gosched_reset_timer(&t, gosched_nanotime() + 1));
     gosched_semacquire(&fired.sema);
     CHECK(atomic_load(&fired.times) == before + 2);
@@ -68,12 +69,12 @@ static void stopped(void)
     CHECK(!gosched_mod_timer(&t, gosched_nanotime() + FOREVER, 0, fire, &fired, 1));
     CHECK(gosched_timer_in_heap(&t));
     CHECK(gosched_reset_timer(&t, gosched_nanotime() + 3 * MS));
-    /* On a machine that has much to do, it may have fired. */
+    /* On a busy machine, the timer may have fired. */
     uint32_t late = !gosched_stop_timer(&t);
     CHECK(!gosched_stop_timer(&t));
     gosched_sleep(10 * MS);
     CHECK(atomic_load(&fired.times) == before + late);
-    /* What was stopped isn't active, and what is set earlier fires earlier. */
+    /* A stopped timer isn't active, and one that is set to an earlier time fires earlier. */
     CHECK(!gosched_mod_timer(&t, gosched_nanotime() + FOREVER, 0, fire, &fired, 2));
     CHECK(gosched_mod_timer(&t, gosched_nanotime() + 1, 0, fire, &fired, 3));
     for (uint32_t i = 0; i <= late; i++)
@@ -127,7 +128,7 @@ static void mutex_unlock(struct mutex *m)
         gosched_semrelease1(&m->sema, false);
 }
 
-/* Waits for workers, of which there may be one who waits. */
+/* Waits for workers. At most one goroutine waits. */
 struct wait_group {
     _Atomic int32_t count;
     uint32_t sema;
@@ -178,7 +179,7 @@ static void mutexes(void)
     CHECK(mutex.state == 0 && mutex.waiters == 0);
 }
 
-/* Who waits, in the order of being served. */
+/* The waiters, in the order in which they are served. */
 static uint32_t turn;
 static _Atomic int waiting, served[2];
 static _Atomic int order;
@@ -191,14 +192,14 @@ static void take_turn(void *first)
     wait_group_done(&workers);
 }
 
-/* With `lifo`, the second who comes is served first; and with `handoff`, before the release returns. */
+/* `lifo` serves the second waiter first; `handoff` serves it before the release returns. */
 static void hand_over(void)
 {
     static int one;
     waiting = order = 0;
     served[0] = served[1] = -1;
     atomic_store(&workers.count, 2);
-    /* With one processor, who has said that it will wait does so before another runs. */
+    /* With one processor, a goroutine that says that it will wait does so before another runs. */
     int before = gosched_set_gomaxprocs(1);
     gosched_newproc(take_turn, NULL);
     while (atomic_load(&waiting) < 1)
@@ -216,7 +217,7 @@ static void hand_over(void)
     CHECK(served[1] == 0 && served[0] == 1);
 }
 
-/* A condition: Go's sync.Cond, and what is waited for. */
+/* A condition: Go's sync.Cond, and the state that is waited for. */
 static struct gosched_notify_list cond;
 static int tokens;
 static _Atomic int taken, drawn;
@@ -303,7 +304,7 @@ static void notes(void)
     CHECK(!gosched_notetsleepg(&note, 0));
 }
 
-/* It runs on the signal's stack, whose limit a check wouldn't know, while a goroutine is on its own. */
+/* Runs on the signal's stack, whose limit a check in a goroutine wouldn't know. */
 __attribute__((no_split_stack)) static void wake_in_a_handler(int sig)
 {
     (void)sig;
@@ -326,7 +327,7 @@ static void notes_in_a_handler(void)
     CHECK(gosched_notetsleepg(&note, FOREVER));
 }
 
-/* What a thread may do that isn't the runtime's, and has to wait for. */
+/* What a thread that isn't the runtime's may do, and has to wait for. */
 static uint32_t asked, answered;
 
 static void answer(void *unused)

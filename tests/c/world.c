@@ -1,8 +1,8 @@
 /*
- * A collector in C, without a heap: it makes goroutines that have an object's address and are parked, in a
- * system call, running, not begun, or dead; suspends each, alone or in a stopped world; and finds the address in
- * what there is to scan of it. It does so on a fixed stack, and at many depths of copying ones. .ci/c builds and
- * runs it.
+ * A collector in C, without a heap. It makes goroutines that have an object's address and are
+ * parked, in a system call, running, not begun, or dead. It suspends each, alone or in a stopped
+ * world, and finds the address in the memory and registers that a collector must scan. It does so
+ * on a fixed stack, and at many depths of copying ones. .ci/c builds and runs it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "check.h"
 #include "gosched.h"
 
-/* An object, one for each goroutine that is looked for. */
+/* An object, one for each goroutine that the collector looks for. */
 struct object {
     intptr_t number;
     _Atomic(struct gosched_g *) g;
@@ -22,7 +22,7 @@ enum { NONE, PARKED, IN_CALL, AT_CHECKS, ANYWHERE, NEW, DEAD, MINE, UNHELD, OBJE
 
 static struct object objects[OBJECTS];
 
-/* Where one gets at an object, so that no other address of one is anywhere. */
+/* Computes an object's address when it is needed, so that no other copy of it is anywhere. */
 __attribute__((noinline)) static struct object *object(volatile int number)
 {
     objects[number].number = number;
@@ -37,12 +37,12 @@ static struct gosched_g *g_of(int number)
     return g;
 }
 
-/* How far the goroutines got that run, and whether they are to end. */
+/* How far the running goroutines got, and whether they are to end. */
 static _Atomic(intptr_t) steps, sure_steps;
 static _Atomic(bool) over;
 static _Atomic(int) ended;
 
-/* With a check of the stack, at which its caller can be stopped. */
+/* Has a check of the stack, at which its caller can be stopped. */
 __attribute__((noinline)) static bool step(void)
 {
     atomic_fetch_add(&steps, 1);
@@ -91,7 +91,7 @@ static void hold_at_checks(void *arg)
     atomic_fetch_add(&ended, 1);
 }
 
-/* Between any two of its instructions it can be stopped; the address is in a register and nowhere else. */
+/* Can be stopped between any two instructions. The address is in a register and nowhere else. */
 __attribute__((noinline, section("gosched_preemptible"))) static intptr_t spin(struct object *mine)
 {
     while (!atomic_load_explicit(&over, memory_order_relaxed))
@@ -112,7 +112,7 @@ static void note_and_end(void *arg)
     atomic_fetch_add(&ended, 1);
 }
 
-/* What a collection has found: how often each object, and in which states the goroutines were. */
+/* What a collection has found: how often each object, and the states of the goroutines. */
 struct found {
     int times[OBJECTS];
     int states[GOSCHED_GPREEMPTED + 1];
@@ -147,7 +147,7 @@ static void scan(struct gosched_g *g, void *arg)
     gosched_resume_g(&state);
 }
 
-/* What is done on the scheduler's stack: the caller waits there, and is scanned itself. */
+/* A collection on the scheduler's stack. The caller waits meanwhile, and is scanned itself. */
 struct collection {
     struct gosched_g *self;
     struct gosched_g *one;
@@ -180,7 +180,7 @@ static void wait_for(_Atomic(int) *count, int n)
         gosched_yield();
 }
 
-/* Waits until both of those that run have gone on. */
+/* Waits until both running goroutines have gone on. */
 static void wait_for_steps(void)
 {
     intptr_t before = atomic_load(&steps), sure = atomic_load(&sure_steps);
@@ -188,7 +188,7 @@ static void wait_for_steps(void)
         gosched_yield();
 }
 
-/* Makes the goroutines but the new one, and waits until they are where they should be. */
+/* Makes all goroutines but the new one, and waits until each is where it should be. */
 static void make(void)
 {
     atomic_store(&over, false);
@@ -219,7 +219,7 @@ static void end(void)
     wait_for(&ended, 5);
 }
 
-/* Each alone, while the others run. (Addresses of others may be there, too: a goroutine begins with the registers that
+/* Each alone; others run. (Other addresses may be there too: a goroutine starts with registers that
    its thread has.) */
 static void one_by_one(void)
 {
@@ -265,7 +265,7 @@ static void stopped_world(void)
     wait_for_steps();
 }
 
-/* The collector's own goroutine: an address is found that is in a register of the caller's. */
+/* The collector's own goroutine: it finds an address that is in a register of the caller's. */
 static void itself(void)
 {
     struct collection collection = {gosched_getg(), gosched_getg(), {{0}, {0}, 0, 0, 0}};
@@ -275,7 +275,7 @@ static void itself(void)
     CHECK(mine->number == MINE);
 }
 
-/* In a stopped world nobody runs the goroutine that was just made. */
+/* In a stopped world nobody runs a goroutine that was just made. */
 static void not_begun(void)
 {
     struct gosched_world_stop stop = gosched_stop_the_world(GOSCHED_STW_REASON_GC_MARK_TERM);
@@ -293,11 +293,11 @@ static void not_begun(void)
 static void dead(void)
 {
     struct found found = collect(g_of(DEAD));
-    /* Its memory may be another's by now. */
+    /* Its memory may belong to another goroutine by now. */
     CHECK(found.times[DEAD] == 0 && found.goroutines == 1);
 }
 
-/* On the scheduler's stack: whoever has a scan bit set mustn't move. */
+/* Runs on the scheduler's stack: a goroutine must not move while it has a scan bit set. */
 static void change_states(void *parked)
 {
     struct gosched_g *g = parked;
@@ -333,7 +333,7 @@ static void each_goroutine(void)
     CHECK(racing[0] >= 5 && racing[1] == 1);
 }
 
-/* How often each P was seen; no function of a P may look at the caller's stack. */
+/* How often each P was seen. A function that runs for a P must not look at the caller's stack. */
 static _Atomic(int) seen[64], calls;
 
 static void see(struct gosched_p *p, void *counts)
@@ -354,7 +354,7 @@ static void each_p(void)
     CHECK(atomic_load(&calls) == procs);
 }
 
-/* Two run for good, so there is one to be asked; they go on later. */
+/* Two goroutines run for good, so that one can be asked to stop. They go on later. */
 static void preempts(void)
 {
     while (!gosched_preemptall())
@@ -362,7 +362,7 @@ static void preempts(void)
     wait_for_steps();
 }
 
-/* A goroutine of the program's runtime has all others stopped, and goes on itself. */
+/* A goroutine of the program's runtime stops all others, and goes on itself. */
 static void only_system(void *unused)
 {
     (void)unused;
@@ -389,7 +389,7 @@ static void held_back(void)
     atomic_fetch_sub(&ended, 1);
 }
 
-/* On a thread that isn't the runtime's nothing is to be made waiting. */
+/* On a thread that isn't the runtime's, there is no goroutine to put into a waiting state. */
 static void *foreign(void *unused)
 {
     struct found found = {{0}, {0}, 0, 0, 0};
@@ -460,7 +460,7 @@ int main(void)
     int arg;
     void *result = NULL;
     CHECK(!gosched_preemptall());
-    /* In a stopped world nobody goes on without a P. */
+    /* In a stopped world no goroutine goes on without a P. */
     gosched_set_detach(false);
     CHECK(gosched_run(all_tests, &arg, &result) == 0 && result == &arg);
     puts("all is as it should be");

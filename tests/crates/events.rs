@@ -16,7 +16,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 
 use crate::settings::in_processes;
 
-/// What an event says, by the fields' names.
+/// The fields of an event, by their names.
 #[derive(Default)]
 struct Fields(HashMap<&'static str, String>);
 
@@ -26,7 +26,7 @@ impl Visit for Fields {
     }
 }
 
-/// All that the scheduler has told.
+/// All events of the scheduler.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Fields>>>);
 
@@ -42,7 +42,7 @@ impl<S: Subscriber> Layer<S> for Told {
 }
 
 impl Told {
-    /// What was told of a goroutine, and of its waits why.
+    /// The events of a goroutine, with the reasons of its waits.
     fn of(&self, goid: u64) -> Vec<String> {
         let text = |fields: &Fields| {
             let reason = fields.0.get("reason").map_or(String::new(), |reason| format!(" {reason}"));

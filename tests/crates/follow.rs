@@ -1,4 +1,4 @@
-//! Spans and lines of a log follow the goroutine that is in them, and nobody else.
+//! Spans and log lines follow the goroutine that is in them, and no other.
 
 use std::fmt;
 use std::io::Write;
@@ -27,7 +27,7 @@ fn on_goroutines(name: &str, test: fn()) {
     in_processes(&format!("{}::{name}", module_path!()), &[("2", ""), ("8", "")], || gosched::run(test));
 }
 
-/// Lines as they are by default, each with the number of its goroutine before it.
+/// Lines in the default format, each preceded by the number of its goroutine.
 struct Numbered(Format<Full, ()>);
 
 impl<S, F> FormatEvent<S, F> for Numbered
@@ -41,14 +41,15 @@ where
     }
 }
 
-/// Counts the events, and the spans around them, from the outermost on, which another goroutine made.
+/// Counts the events. Notes the spans around them, from the outermost on, that another goroutine
+/// made.
 #[derive(Default)]
 struct Owners {
     events: AtomicUsize,
     foreign: Mutex<Vec<Id>>,
 }
 
-/// Who made a span.
+/// The goroutine that made a span.
 struct Owner(u64);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for &'static Owners {
@@ -66,7 +67,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for &'static Owners {
     }
 }
 
-/// What each goroutine says, in which spans: waits of all kinds are in between.
+/// What each goroutine logs, in which spans. It waits in all kinds of ways in between.
 const SAID: [(&str, &str); 6] = [
     ("request", "has yielded"),
     ("request:query", "has received"),
@@ -179,7 +180,7 @@ fn a_span_that_is_handed_over_goes_on() {
                 })
             })
             .collect();
-        // They are in it still.
+        // The goroutines are still in it.
         drop(request);
         for query in queries {
             let (inside, after) = query.join().unwrap();
@@ -214,7 +215,7 @@ fn goroutines_begin_in_the_span_of_who_made_them() {
                 })
             })
             .collect();
-        // They are in it still.
+        // The goroutines are still in it.
         drop(request);
         for query in queries {
             let (at_first, inside, at_last) = query.join().unwrap();

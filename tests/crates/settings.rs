@@ -1,4 +1,4 @@
-//! What each crate is used under.
+//! The settings under which each crate is used.
 
 use std::env;
 use std::process::Command;
@@ -11,7 +11,7 @@ use gosched::Builder;
 
 use crate::Work;
 
-/// The environment variable of a process in which a crate is used, under one setting.
+/// The environment variable that names the setting in a process where a crate is used.
 const USED: &str = "GOSCHED_CRATES_USED";
 
 /// How many goroutines use it.
@@ -23,17 +23,18 @@ const THREADS: u64 = 4;
 /// Stack enough for any of the crates.
 const STACK: usize = 512 << 10;
 
-/// Uses a crate, on threads and on goroutines: in a process for each number of P's.
+/// Uses a crate, on threads and on goroutines, in a process for each number of P's.
 pub fn each(path: &str, work: Work) {
     in_processes(path, &[("1", "detach=2"), ("2", ""), ("8", "")], || compare(work));
 }
 
-/// Runs `test`, whose path is given: in a process for each number of P's and `GODEBUG`, which comes here again.
+/// Runs `test` in a process for each number of P's and `GODEBUG`. The process finds it by `path`
+/// and comes here again.
 pub fn in_processes(path: &str, settings: &[(&str, &str)], test: impl FnOnce()) {
     if env::var_os(USED).is_some() {
         return test();
     }
-    // Its name without the crate's.
+    // The test's name, without the crate's.
     let (_, name) = path.split_once("::").expect("a path in a crate");
     for (procs, godebug) in settings {
         let mut process = Command::new(env::current_exe().expect("this binary has a path"));
@@ -44,7 +45,7 @@ pub fn in_processes(path: &str, settings: &[(&str, &str)], test: impl FnOnce()) 
     }
 }
 
-/// Uses it on threads, and on goroutines.
+/// Uses the crate on threads, and on goroutines.
 fn compare(work: Work) {
     let expected = Arc::new(on_threads(work));
     gosched::run(|| on_goroutines(work, expected));
@@ -78,7 +79,8 @@ fn on_goroutines(work: Work, expected: Arc<Vec<String>>) {
     assert_eq!(failed, 0, "goroutines failed");
 }
 
-/// Lets others run. Whoever sleeps is made ready by another, and as a rule goes on on another thread.
+/// Lets others run. A goroutine that sleeps is made ready by another thread, and usually goes on
+/// there.
 fn pause() {
     gosched::yield_now();
     gosched::time::sleep(Duration::from_micros(1));

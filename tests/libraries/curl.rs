@@ -37,12 +37,12 @@ unsafe extern "C" {
 
 /// Takes a piece of a body.
 unsafe extern "C" fn take(from: *const u8, size: usize, n: usize, to: *mut c_void) -> usize {
-    // SAFETY: `fetch` passes a Vec, and libcurl so many bytes.
+    // SAFETY: `fetch` passes a Vec; `from` has `size * n` bytes.
     unsafe { (*to.cast::<Vec<u8>>()).extend_from_slice(slice::from_raw_parts(from, size * n)) };
     size * n
 }
 
-/// The calls of one goroutine, by one handle and so by one connection.
+/// The calls of one goroutine, through one handle and so over one connection.
 struct Easy(*mut c_void);
 
 impl Easy {
@@ -53,15 +53,17 @@ impl Easy {
         Easy(curl)
     }
 
-    /// The body of a response with status 200 to a GET, or to a POST of this.
+    /// Sends a GET, or a POST of `post`, and returns the body of the response, whose status must be
+    /// 200.
     fn fetch(&self, url: &str, post: Option<&[u8]>) -> Vec<u8> {
         let mut received = Vec::<u8>::new();
         let (url, mut status) = (CString::new(url).expect("no 0"), 0 as c_long);
         let take: unsafe extern "C" fn(_, _, _, _) -> _ = take;
-        // SAFETY: each option has a value of its type; what it points to lives until the call ends.
+        // SAFETY: each option has a value of its type, and what it points to lives until the call
+        // ends.
         let code = unsafe {
             curl_easy_setopt(self.0, URL, url.as_ptr());
-            // It is of no use to ask the environment's for this machine.
+            // The environment's proxy is of no use for this machine.
             curl_easy_setopt(self.0, PROXY, c"".as_ptr());
             // Its documentation asks for this in a program with several threads: no SIGALRM.
             curl_easy_setopt(self.0, NOSIGNAL, 1 as c_long);
@@ -91,7 +93,7 @@ impl Drop for Easy {
     }
 }
 
-/// The server, and goroutines that do `f` with a handle, the address and a number.
+/// Starts the server, and goroutines that call `f` with a handle, the address and a number.
 fn begin(f: fn(&Easy, SocketAddr, usize)) {
     // SAFETY: nobody else uses it yet.
     assert_eq!(unsafe { curl_global_init(GLOBAL_DEFAULT) }, 0);
@@ -122,7 +124,7 @@ fn uploads() {
     });
 }
 
-/// Each has a connection of its own, and has libcurl look the name up, by a thread.
+/// Each goroutine has a connection of its own. libcurl looks the name up on a thread.
 fn names() {
     begin(|_, address, n| {
         let url = format!("http://localhost:{}/{n}", address.port());

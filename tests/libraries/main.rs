@@ -1,11 +1,12 @@
-//! Libraries that don't expect a signal: nothing fails on goroutines whose threads get one all the time.
+//! Libraries that don't expect a signal: nothing fails on goroutines whose threads get signals all
+//! the time.
 //!
-//! A signal ends some system calls, with EINTR, even where handlers are installed with `SA_RESTART`: sleeps, polls, and
-//! reads and writes with a timeout. Who is told that has to begin again; no test does so but where the library's
-//! documentation asks for it, and then says so.
+//! A signal ends some system calls with EINTR, even where handlers are installed with `SA_RESTART`:
+//! sleeps, polls, and reads and writes with a timeout. Their caller has to begin again. A test does
+//! so only where the library's documentation asks for it, and then says so.
 //!
-//! A goroutine that has lost its P gets no more signals until it has one again. So each comes to a point where it gets
-//! one, between what it does.
+//! A goroutine that has lost its P gets no more signals until it has one again. So each goroutine
+//! comes to a point where it gets one, between what it does.
 
 mod curl;
 mod http;

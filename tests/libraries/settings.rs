@@ -1,4 +1,4 @@
-//! What each test runs under.
+//! The settings that each test runs under.
 
 use std::env;
 use std::fmt::Display;
@@ -8,23 +8,25 @@ use std::process::{self, Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The environment variable of a process in which one test runs, under one setting: who sends the signals.
+/// The environment variable of a process in which one test runs under one setting. It names the
+/// sender of the signals.
 const SENDER: &str = "GOSCHED_LIBRARIES_SENDER";
 
-/// The runtime itself sends, each 20 µs, to each thread that has a P, and takes the P.
+/// The runtime itself sends a signal to each thread that has a P, each 20 µs, and takes the P.
 const RUNTIME: (&str, &str) = ("runtime", "detach=2");
 
-/// A thread sends, to all threads of the process, also to those that have no P any more, and to those that aren't the
-/// runtime's: that is worse than any setting of the runtime.
+/// A thread sends to all threads of the process, also to those without a P and those that aren't
+/// the runtime's. That is worse than any setting of the runtime.
 const THREAD: (&str, &str) = ("thread", "detach=3");
 
 /// How long the thread waits between two rounds.
 const EACH: Duration = Duration::from_micros(20);
 
-/// Only a process that hangs takes so long.
+/// Only a process that hangs takes longer.
 const TIME_LIMIT: Duration = Duration::from_secs(100);
 
-/// Runs a test of this path: in a process for each setting, of which each comes here again and does it.
+/// Runs the test of this path in a process for each setting. Each process comes here again and
+/// calls it.
 pub fn each(path: &str, test: fn()) {
     match env::var(SENDER) {
         Ok(sender) => {
@@ -45,7 +47,7 @@ pub fn each(path: &str, test: fn()) {
 
 /// Runs the test in a process with these settings.
 fn in_process(path: &str, settings: &[(&str, &str)]) {
-    // Its name without the crate's.
+    // The test's name, without the crate's.
     let (_, name) = path.split_once("::").expect("a path in a crate");
     let since = Instant::now();
     let mut child = Command::new(env::current_exe().expect("this binary has a path"))
@@ -83,7 +85,7 @@ fn send_to_all() {
         for entry in fs::read_dir("/proc/self/task").expect("Linux has it").flatten() {
             let thread: libc::pid_t = entry.file_name().to_string_lossy().parse().expect("a number");
             if thread != this {
-                // SAFETY: no memory is passed. A thread that has ended gets none.
+                // SAFETY: no memory is passed. A thread that has ended gets no signal.
                 unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGURG) };
             }
         }
@@ -112,7 +114,7 @@ impl Drop for Folder {
     }
 }
 
-/// Bytes that look like nothing, other ones for each `n`.
+/// Bytes without a pattern, different for each `n`.
 pub fn bytes(n: usize, length: usize) -> Vec<u8> {
     let mut x = n as u64 + 1;
     (0..length)

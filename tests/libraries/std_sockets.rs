@@ -61,8 +61,9 @@ fn echoes() {
     });
 }
 
-/// With a timeout, SA_RESTART doesn't count, and who calls `recv` is told of a signal: it is `read` whose documentation
-/// asks to repeat that, of `recv` nothing is said.
+/// Repeats a call that a signal ends. SA_RESTART doesn't apply to sockets with a timeout, so `recv`
+/// returns EINTR. The documentation of `read` asks to repeat the call; that of `recv` doesn't
+/// mention it.
 fn again<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     loop {
         match call() {
@@ -112,7 +113,8 @@ fn connections() {
     });
 }
 
-/// A signal lets the time begin anew with each call: so who begins again asks for what is left of it.
+/// Each call begins its timeout anew after a signal. So the test asks for the rest of the time when
+/// it calls again.
 fn nothing_comes() {
     let address = echo();
     on_goroutines(|_| {
@@ -128,7 +130,7 @@ fn nothing_comes() {
                 }
             };
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
-            // The kernel counts by its ticks.
+            // The kernel counts in ticks.
             assert!(Instant::now() + Duration::from_millis(10) >= until);
             yield_now();
         }

@@ -1,4 +1,4 @@
-//! zlib: its files, which it reads and writes by itself.
+//! zlib: its files, which zlib itself reads and writes.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fs::File;
@@ -43,7 +43,7 @@ impl Gz {
     /// Writes all, in pieces, and closes.
     fn write(self, data: &[u8]) {
         for piece in data.chunks(10_000) {
-            // SAFETY: so many bytes are there.
+            // SAFETY: `piece` has `piece.len()` bytes.
             let written = unsafe { gzwrite(self.0, piece.as_ptr().cast(), piece.len() as c_uint) };
             assert_eq!(written, piece.len() as c_int);
             yield_now();
@@ -55,7 +55,7 @@ impl Gz {
     fn read(self) -> Vec<u8> {
         let (mut data, mut piece) = (Vec::new(), [0; 7000]);
         loop {
-            // SAFETY: there is room for so many bytes.
+            // SAFETY: `piece` has room for `piece.len()` bytes.
             let read = unsafe { gzread(self.0, piece.as_mut_ptr().cast(), piece.len() as c_uint) };
             assert!(read >= 0, "it can be read");
             if read == 0 {
@@ -74,7 +74,7 @@ impl Gz {
     }
 }
 
-/// Half of it can be made shorter.
+/// Data of which half can be compressed.
 fn data(n: usize) -> Vec<u8> {
     [bytes(n, 150_000), b"again and ".repeat(15_000)].concat()
 }
@@ -96,11 +96,11 @@ fn files() {
     });
 }
 
-/// The other end of each pipe is a slow thread's, so that reads and writes wait.
+/// A slow thread has the other end of each pipe, so that reads and writes wait.
 fn pipes() {
     fn slowly(mut from: impl Read, mut to: impl Write) {
         let mut piece = [0; 20_000];
-        // SA_RESTART begins these reads again, so nobody is told of signals.
+        // SA_RESTART begins these reads again, so none returns EINTR.
         while let n @ 1.. = from.read(&mut piece).expect("it can be read") {
             thread::sleep(Duration::from_millis(2));
             to.write_all(&piece[..n]).expect("it can be written");

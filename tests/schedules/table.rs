@@ -1,7 +1,7 @@
-//! How many schedules it takes to find the bugs of the suite's programs: here, and with shuttle. And how many runs it
-//! takes without all that.
+//! Measures how many schedules it takes to find the bugs of the suite's programs, here and with
+//! shuttle; and how many plain runs it takes without either.
 //!
-//! Arguments are names of programs, if not all are to be in the table.
+//! The arguments are names of programs. Without arguments, all programs are in the table.
 
 #[path = "../suite/explore/bugs/mod.rs"]
 mod bugs;
@@ -20,21 +20,22 @@ use shuttle::{Config, Runner};
 
 use bugs::{Program, programs};
 
-/// After so many schedules, or runs, a bug isn't found.
+/// A bug that isn't found within this number of schedules, or runs, counts as missed.
 const LIMIT: usize = 10_000;
 
-/// Each figure is the median of so many explorations, or of so many processes with plain runs.
+/// Each figure is the median of this number of explorations, or of this number of processes with
+/// plain runs.
 const SEEDS: u64 = 5;
 
 /// How many orderings a bug may need, for PCT.
 const DEPTH: usize = 3;
 
-/// In so many schedules the mended program has to pass.
+/// The mended program has to pass this number of schedules.
 const MENDED: usize = 1_000;
 
 const COLUMNS: [&str; 5] = ["random", "PCT", "shuttle's random", "shuttle's PCT", "plain runs"];
 
-/// In the order in which the median is of them.
+/// The order of the variants is the order for the median.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Figure {
     Found(u64),
@@ -111,7 +112,7 @@ fn print_row(name: &str, cells: [impl Display; COLUMNS.len()]) {
 }
 
 fn row(program: &'static Program) -> [Figure; COLUMNS.len()] {
-    // What is found isn't the bug, if it is found without it.
+    // What an exploration finds isn't the bug if it is found in the mended program too.
     let mended = Explorer::new().iterations(MENDED as u64).strategy(Strategy::Random).check(program.right);
     let explored = |strategy| {
         of_seeds(mended.is_ok(), |seed| {
@@ -144,7 +145,8 @@ fn median(mut figures: Vec<Figure>) -> Figure {
     figures[figures.len() / 2]
 }
 
-/// How many runs it takes until one fails: in a process of its own, which one may end.
+/// Returns how many runs it takes until one fails. They are in a process of their own, which a run
+/// may end.
 fn runs_in_a_process(how: &str, name: &str, seed: u64) -> Option<u64> {
     let mut child = Command::new(current_exe().expect("there is a program"))
         .args([how, name, &seed.to_string()])
@@ -158,12 +160,12 @@ fn runs_in_a_process(how: &str, name: &str, seed: u64) -> Option<u64> {
     (!ended.success()).then_some(begun.len() as u64)
 }
 
-/// Says in such a process that a run begins.
+/// Says, in such a process, that a run begins.
 fn begin() {
     stdout().write_all(b".").and_then(|()| stdout().flush()).expect("somebody reads");
 }
 
-/// Runs a program again and again by the scheduler as it is.
+/// Runs a program again and again under the scheduler as it is.
 fn run_plain(name: &str) {
     set_panic_mode(PanicMode::Die);
     let program = programs().find(|program| program.name == name).expect("there is such a program");

@@ -1,5 +1,6 @@
-//! Compiles the C of this package, by gcc and by clang, in several *flavours*: levels of optimisation, each
-//! with what the compiler does for control-flow protection. `src/cases.rs` finds them in the program.
+//! Compiles the C of this package, with gcc and with clang, in several *flavours*: optimisation
+//! levels, each with the kinds of control-flow protection that the compiler knows. `src/cases.rs`
+//! finds them in the program.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,19 +9,20 @@ use std::path::{Path, PathBuf};
 const LEVELS: [(&str, u32, bool); 5] =
     [("o0", 0, false), ("o1", 1, false), ("o2", 2, false), ("o2fp", 2, true), ("o3", 3, false)];
 
-/// Those of them, and of the kinds of `-fcf-protection`, that stand for all in a debug build: there each takes long, and
-/// what the compilers make is the same as in a release build, where all are tried.
+/// The levels and kinds of `-fcf-protection` that stand for all in a debug build. Each takes long
+/// there, and the compilers make the same code as in a release build, where all are tried.
 const IN_DEBUG: ([&str; 3], [&str; 2]) = (["o0", "o2", "o2fp"], ["none", "full"]);
 
-/// What the compiler must be told, besides: locals must be zero from the start. Whatever looks like an
-/// address of the stack is adjusted when it moves, and a word of which only a part is written (two bytes
-/// of text, a short in a struct) looks like one if the rest of it is what is left of an address.
+/// The other flags that the compiler needs. Locals must be zero from the start. A move adjusts
+/// every word that looks like an address of the stack. A word of which only a part is written (two
+/// bytes of text, a short in a struct) looks like one if its other part is left over from an
+/// address.
 const NEEDED: [&str; 2] = ["-fsplit-stack", "-ftrivial-auto-var-init=zero"];
 
-/// What clang wants to hear before it does that, up to version 15.
+/// The flag without which clang up to version 15 refuses that.
 const KNOWING: &str = "-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang";
 
-/// The files, and what each needs besides, if the compiler knows it.
+/// The files, and the additional flag of each, for compilers that know it.
 const FILES: [(&str, Option<&str>); 6] = [
     ("cases", None),
     ("arrays", Some("-fno-forward-propagate")),
@@ -35,12 +37,13 @@ struct Compiler {
     /// How its flavours' names begin.
     prefix: &'static str,
     build: cc::Build,
-    /// The kinds of `-fcf-protection`; Ubuntu's gcc has `full` if it isn't told.
+    /// The kinds of `-fcf-protection`. Without the flag, Ubuntu's gcc has `full`.
     protections: &'static [&'static str],
 }
 
 impl Compiler {
-    /// The one that cargo is told to take, which must be a gcc: nested functions are gcc's own.
+    /// The compiler that cargo is configured to use. It must be a gcc: nested functions are gcc's
+    /// own.
     fn gcc() -> Option<Self> {
         let mut build = cc::Build::new();
         build.flag("-Wno-psabi");
@@ -53,7 +56,7 @@ impl Compiler {
         Self::able("clang-", build, &["none", "full"], cc::Tool::is_like_clang)
     }
 
-    /// The compiler, if it is there, and can do what is needed.
+    /// Returns the compiler, if it is there and knows the flags that are needed.
     fn able(
         prefix: &'static str,
         mut build: cc::Build,
@@ -61,7 +64,7 @@ impl Compiler {
         is_it: fn(&cc::Tool) -> bool,
     ) -> Option<Self> {
         build.std("gnu11").flags(NEEDED).extra_warnings(true).cargo_warnings(false).cargo_metadata(false);
-        // None of its own flags is asked for alone: clang 14 knows the one only with the other.
+        // None of its own flags is tried alone: clang 14 knows the one only with the other.
         let able = build.try_get_compiler().is_ok_and(|tool| is_it(&tool))
             && build.clone().file("c/empty.c").try_compile_intermediates().is_ok();
         able.then_some(Compiler { prefix, build, protections })

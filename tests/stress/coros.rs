@@ -17,8 +17,8 @@ use super::ledger::{Ledger, Token};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// A generator of so many tokens, some of them from another generator; it parks now and then, and may
-/// be locked to its thread.
+/// A generator of `n` tokens, some of which it takes from another generator. It parks now and then,
+/// and may be locked to its thread.
 fn tokens(mut rng: Rng, n: usize, ledger: &Arc<Ledger>) -> Pull<Token> {
     let ledger = ledger.clone();
     pull(move |out| {
@@ -46,13 +46,13 @@ fn pass(token: Token, ledger: &Ledger, out: &Yielder<Token>) {
     assert!(!thread::panicking());
 }
 
-/// How many tokens there can be: each generator has one more than it yields, and half of those may be
-/// another's, and so on.
+/// How many tokens there can be. Each generator has one more than it yields, and half of those may
+/// be another's, and so on.
 fn at_most(n: usize) -> usize {
     4 * n + 2
 }
 
-/// Goes from goroutine to goroutine; ends, or is dropped before.
+/// A generator that goes from goroutine to goroutine. It ends, or is dropped before.
 pub fn wanders(rng: &mut Rng) {
     let (n, stop) = (rng.up_to(60), rng.below(60));
     let ledger = Ledger::new(at_most(n));
@@ -63,7 +63,7 @@ pub fn wanders(rng: &mut Rng) {
             let (tx, rx, ledger, mut rng) = (tx.clone(), rx.clone(), &ledger, rng.fork());
             s.go(move || {
                 let _locked = rng.one_in(10).then(lock_os_thread);
-                // Closed by who has come to the end.
+                // The goroutine that comes to the end closes the channel.
                 while let Ok((mut values, seen)) = rx.recv() {
                     let Some(token) = values.next().filter(|_| seen < stop) else {
                         tx.close();
@@ -81,7 +81,7 @@ pub fn wanders(rng: &mut Rng) {
     ledger.close();
 }
 
-/// Ends in one of all ways, while it yields or is dropped.
+/// Ends in each possible way, while it yields or is dropped.
 pub fn failing(rng: &mut Rng) {
     let (n, taken, own) = (rng.below(20), rng.below(20), rng.one_in(2));
     let ledger = Ledger::new(at_most(n) + 1);
@@ -98,7 +98,7 @@ pub fn failing(rng: &mut Rng) {
         });
         values.by_ref().take(taken).for_each(|token| ledger.received(token));
         if !own {
-            // `values` is dropped by this.
+            // The panic drops `values`.
             count(Op::Panic);
             resume_unwind(Box::new(()))
         }
@@ -108,7 +108,7 @@ pub fn failing(rng: &mut Rng) {
     ledger.close();
 }
 
-/// A coroutine on a copying stack, and what it has found.
+/// A coroutine on a copying stack, and its findings.
 #[derive(Default)]
 struct Diver {
     coro: Coro,
@@ -116,7 +116,7 @@ struct Diver {
     wrong: AtomicUsize,
 }
 
-/// What a frame of `dive` takes, and more.
+/// A bound of the size of a frame of `dive`.
 const FRAME: usize = if cfg!(debug_assertions) { 1024 } else { 256 };
 
 /// Goes down `n` frames, switches there, and returns their sum.
@@ -132,7 +132,7 @@ fn dive(n: usize, c: *mut Coro) -> usize {
 }
 
 unsafe extern "C" fn dives(c: *mut Coro, diver: *mut c_void) {
-    // SAFETY: `divers` passes one that stays.
+    // SAFETY: `divers` passes a diver that stays.
     let diver = unsafe { &*diver.cast::<Diver>() };
     for &depth in &diver.depths {
         if dive(depth, c) != depth * (depth + 1) / 2 {
@@ -149,7 +149,7 @@ pub fn divers(rng: &mut Rng) {
         .collect();
     let c = |diver: &Diver| (&raw const diver.coro).cast_mut();
     for diver in &divers {
-        // SAFETY: `dives` checks before each frame; the divers stay until all have ended.
+        // SAFETY: `dives` checks before each frame, and the divers stay until all have ended.
         unsafe { proc::newcoro(c(diver), dives, ptr::from_ref(diver).cast_mut().cast()) };
     }
     let mut left: Vec<(&Diver, usize)> = divers.iter().map(|diver| (diver, diver.depths.len() + 1)).collect();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use gosched::yield_now;
 
 pub struct Ledger {
-    /// Whether the token of this number has been dropped.
+    /// For each token's number, whether the token has been dropped.
     dropped: Box<[AtomicBool]>,
     made: AtomicUsize,
     alive: AtomicUsize,
@@ -21,7 +21,7 @@ pub struct Token {
 }
 
 impl Ledger {
-    /// For so many tokens.
+    /// Makes a ledger for at most `tokens` tokens.
     pub fn new(tokens: usize) -> Arc<Ledger> {
         Arc::new(Ledger {
             dropped: (0..tokens).map(|_| AtomicBool::new(false)).collect(),
@@ -39,25 +39,25 @@ impl Ledger {
         Token { ledger: self.clone(), number }
     }
 
-    /// Somebody has a token's word that it was sent.
+    /// A send has reported that it sent a token.
     pub fn sent(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was sent has come.
+    /// A token that was sent has come.
     pub fn received(&self, token: Token) {
         assert!(std::ptr::eq(self, &*token.ledger), "a value of another channel");
         self.received.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All that was sent was received, and nothing is left.
+    /// Asserts that every token that was sent was received, and that none is left.
     pub fn settle(&self) {
         let (sent, received) = (self.sent.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed));
         assert_eq!(sent, received, "sent and received");
         self.close();
     }
 
-    /// Nothing is left.
+    /// Asserts that no token is left.
     pub fn close(&self) {
         assert_eq!(self.alive.load(Ordering::Relaxed), 0, "values that are not dropped");
         let made = self.made.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Ledger {
         assert!(received <= sent, "received {received} of {sent}");
     }
 
-    /// Waits until nothing is left.
+    /// Waits until no token is left.
     pub fn wait(&self) {
         while self.alive.load(Ordering::Acquire) > 0 {
             yield_now();

@@ -13,7 +13,7 @@ use gosched::yield_now;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// A goroutine that parks so many times, and where it can be found then.
+/// A goroutine that parks `times` times, and the place where it can be found then.
 struct Parker {
     parked: AtomicPtr<G>,
     times: usize,
@@ -47,7 +47,7 @@ fn start(rng: &mut Rng) -> Arc<Parker> {
     parker
 }
 
-/// The goroutine, if it is parked; it is for the caller to wake then.
+/// Takes the goroutine, if it is parked. The caller then has to wake it.
 fn take(parker: &Parker) -> Option<NonNull<G>> {
     NonNull::new(parker.parked.swap(ptr::null_mut(), Ordering::Acquire))
 }
@@ -57,7 +57,7 @@ pub fn hand_off(rng: &mut Rng) {
     let parkers: Vec<_> = (0..rng.up_to(10)).map(|_| start(rng)).collect();
     while parkers.iter().any(|parker| parker.woken.load(Ordering::Acquire) < parker.times) {
         if let Some(gp) = take(&parkers[rng.below(parkers.len())]) {
-            // SAFETY: parked, and ours alone.
+            // SAFETY: the goroutine is parked, and only this thread has it.
             unsafe { proc::goready(gp.as_ptr(), 0) };
         }
         yield_now();
@@ -73,7 +73,7 @@ pub fn injected(rng: &mut Rng) {
             // SAFETY: G's are never freed.
             list.push(unsafe { gp.as_ref() });
         }
-        // SAFETY: all are parked, and ours alone.
+        // SAFETY: all goroutines are parked, and only this thread has them.
         unsafe { proc::injectglist(&list) };
         yield_now();
     }
@@ -81,7 +81,7 @@ pub fn injected(rng: &mut Rng) {
 
 static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
 
-/// A channel of words, and who uses it.
+/// A channel of words, and the numbers of goroutines that use it.
 struct Words {
     c: NonNull<Hchan>,
     each: u64,

@@ -8,10 +8,10 @@ use super::ledger::{Ledger, Token};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// Everybody sends to everybody, and receives while it would have to wait.
+/// Each goroutine sends to all of them, and receives while a send would have to wait.
 pub fn mesh(rng: &mut Rng) {
     let (nodes, each) = (1 + rng.up_to(5), rng.up_to(60));
-    // Each turn makes two and sends or receives one.
+    // Each turn makes two tokens, and sends or receives one.
     let ledger = Ledger::new(4 * nodes * each);
     let (txs, rxs): (Vec<_>, Vec<_>) = (0..nodes).map(|_| bounded(room(rng))).unzip();
     scope(|s| {
@@ -20,7 +20,8 @@ pub fn mesh(rng: &mut Rng) {
             s.go(move || {
                 let mut left = each;
                 while left > 0 {
-                    // Itself, perhaps, or the same one twice; and one of the others.
+                    // Perhaps the goroutine itself, or the same channel twice; and one of the
+                    // others.
                     let (one, other) = (rng.below(nodes), (me + rng.up_to(nodes - 1)) % nodes);
                     let sent = select! {
                         send(txs[one], ledger.token()) -> sent => sent.is_ok(),
@@ -130,7 +131,7 @@ pub fn poll(rng: &mut Rng) {
     ledger.close();
 }
 
-/// Does something so many times, or until it fails.
+/// Calls `f` `times` times, or until it fails.
 fn while_open(times: usize, mut f: impl FnMut() -> bool) {
     let _ = (0..times).all(|_| f());
 }

@@ -1,4 +1,4 @@
-//! Signals: of each kind that is sent, one is received.
+//! Signals: of each kind that is sent, at least one is received.
 
 use std::mem;
 
@@ -13,13 +13,14 @@ fn all() -> Signals {
     notify(KINDS).expect("they can be asked for")
 }
 
-/// From here on they don't end the process while no scenario has asked for them.
+/// From here on, the signals don't end the process while no scenario has asked for them.
 pub fn hold() {
     gosched::run(|| ());
     mem::forget(all());
 }
 
-/// Sends many of three kinds, and waits until it was told of each; others send, too, and are told of these.
+/// Sends many signals of three kinds, and waits until it has received each kind. Other goroutines
+/// send too, and receive these as well.
 pub fn bursts(rng: &mut Rng) {
     let signals = all();
     for _ in 0..rng.up_to(5) {

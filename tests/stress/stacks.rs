@@ -1,4 +1,4 @@
-//! Copying stacks that grow, shrink, and are received into while they do.
+//! Copying stacks that grow and shrink while a goroutine receives into them.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -12,18 +12,18 @@ use gosched::{go, morestack_check, proc, yield_now};
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// What a frame of `descend` takes in a debug build, and more.
+/// A bound of the size of a frame of `descend` in a debug build.
 const FRAME: usize = 1500;
 
 /// A goroutine that goes down and up again.
 struct Diver {
     c: NonNull<Hchan>,
     depth: usize,
-    /// A value is received in every so many frames.
+    /// A value is received in one of `every` frames.
     every: usize,
     times: usize,
     gp: AtomicPtr<G>,
-    /// Of what was received, as each frame has it at the end.
+    /// The sum of the received values, as each frame has them at the end.
     sum: AtomicU64,
     left: AtomicUsize,
 }
@@ -33,13 +33,13 @@ unsafe impl Send for Diver {}
 // SAFETY: likewise.
 unsafe impl Sync for Diver {}
 
-/// What is in each frame of a dive: what it has received, and where the frame above has the same.
+/// A frame of a dive: the value that it has received, and the address of the frame above.
 struct Frame {
     above: *const Frame,
     received: u64,
 }
 
-/// Goes `n` frames down and receives, and then adds up what the frames above have.
+/// Goes `n` frames down and receives, and then adds up the values of the frames above.
 fn descend(diver: &Diver, n: usize, above: *const Frame) -> u64 {
     let mut frame = Frame { above, received: 0 };
     if n.is_multiple_of(diver.every) {
@@ -76,7 +76,7 @@ fn shrink(diver: &Diver) {
     if gp.is_null() {
         return;
     }
-    // SAFETY: G's are never freed; while one has the scan bit, it is ours.
+    // SAFETY: G's are never freed. While the goroutine has the scan bit, its stack is ours.
     unsafe {
         if proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
             proc::shrinkstack(gp);
@@ -87,7 +87,7 @@ fn shrink(diver: &Diver) {
 
 static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
 
-/// Some divers, who get their values from as many senders, while their stacks are made smaller.
+/// Some divers get their values from as many senders, while their stacks are made smaller.
 pub fn dives(rng: &mut Rng) {
     let c = makechan(&WORD, rng.below(3)).expect("memory for a channel");
     let divers: Vec<_> = (0..rng.up_to(4))

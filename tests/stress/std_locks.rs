@@ -21,7 +21,8 @@ enum End {
     Goexit,
 }
 
-/// Who has the lock computes, so that its P may be lost and others want the lock meanwhile.
+/// The goroutine that holds the lock computes, so that it may lose its P and others want the lock
+/// meanwhile.
 pub fn counter(rng: &mut Rng) {
     let (goroutines, each) = (rng.up_to(6), rng.up_to(20));
     let counter = Mutex::new(0);
@@ -75,7 +76,8 @@ pub fn readers_and_writers(rng: &mut Rng) {
     });
 }
 
-/// Who has the lock ends: it is poisoned if that was by a panic, of this goroutine and no other.
+/// The goroutine that holds the lock ends. The lock is poisoned if it ended by a panic, and no
+/// other goroutine's panic poisons it.
 pub fn poisoned(rng: &mut Rng) {
     let lock = Mutex::new(End::Return);
     scope(|s| {
@@ -90,7 +92,7 @@ pub fn poisoned(rng: &mut Rng) {
                 match *last {
                     End::Return => assert!(!was_poisoned, "by another one's panic"),
                     End::Panic => assert!(was_poisoned),
-                    // As that is done by unwinding, it may be taken for a panic.
+                    // Goexit unwinds, so std may take it for a panic.
                     End::Goexit => {}
                 }
                 compute(a_while(&mut rng));
@@ -107,7 +109,7 @@ pub fn poisoned(rng: &mut Rng) {
                     }
                 }
             });
-            // No other panic than that.
+            // The goroutine may panic in no other way.
             s.go(move || match handle.join() {
                 Err(error) if !error.is_goexit() => assert!(error.into_panic().is::<()>()),
                 _ => {}
@@ -165,7 +167,7 @@ pub fn queue(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// All their threads wait at once, but the last one's.
+/// All their threads wait at once, except the last one's.
 pub fn rounds(rng: &mut Rng) {
     let (goroutines, rounds) = (rng.up_to(6), rng.up_to(10));
     let barrier = Barrier::new(goroutines);
@@ -186,7 +188,8 @@ pub fn rounds(rng: &mut Rng) {
     });
 }
 
-/// Who has the lock waits as a goroutine does, on one thread, as std wants to be unlocked where it was locked.
+/// The goroutine that holds the lock parks. It is locked to its thread, as std wants a lock to be
+/// released on the thread that took it.
 pub fn kept_while_parked(rng: &mut Rng) {
     let (goroutines, each) = (rng.up_to(5), rng.up_to(5));
     let counter = Mutex::new(0);

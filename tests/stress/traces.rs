@@ -1,6 +1,7 @@
-//! Traces that begin and end at any time, and what is said in them.
+//! Traces that begin and end at any time, and the annotations in them.
 //!
-//! If the environment variable `STRESS_TRACES` names a folder, the first of each process are written there.
+//! If the environment variable `STRESS_TRACES` names a folder, each process writes its first traces
+//! there.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,10 +20,11 @@ use gosched::{Builder, blocking, go, gomaxprocs, scope};
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// How many of a process are kept: who reads them takes longer than who wrote them.
+/// How many traces of a process are kept: reading them takes longer than writing them.
 const KEPT: usize = 8;
 
-/// A trace of some milliseconds, unless there is one already. Its writer may fail before; and someone else may end it.
+/// A trace of some milliseconds, unless there is one already. Its writer may fail before, and
+/// another goroutine may end it.
 pub fn cut(rng: &mut Rng) {
     let file = Kept::new();
     let room = if rng.one_in(4) { rng.below(1 << 20) } else { usize::MAX };
@@ -69,7 +71,7 @@ pub fn flights(rng: &mut Rng) {
     }
 }
 
-/// Tasks, regions, messages and labels, of goroutines that park in between, and of some that fail.
+/// Tasks, regions, messages and labels of goroutines that park in between. Some of them fail.
 pub fn annotations(rng: &mut Rng) {
     let errand = Task::new("errand");
     scope(|s| {
@@ -97,7 +99,7 @@ pub fn annotations(rng: &mut Rng) {
     named.unwrap().join().unwrap();
 }
 
-/// Where a trace goes, which fails when it has taken so many bytes.
+/// The target of a trace. It fails when it has taken `room` bytes.
 struct Writer {
     to: Option<File>,
     room: usize,
@@ -118,7 +120,7 @@ impl Write for Writer {
     }
 }
 
-/// A file that is kept when it is whole, and only then has its last name.
+/// A file that is kept when it is whole. Only then does it have its last name.
 struct Kept(PathBuf);
 
 impl Kept {
@@ -141,7 +143,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // It is there still if the trace never began.
+        // The file is still there if the trace never began.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -33,7 +33,8 @@ impl<T: ?Sized + Sync> Check<T> {
     const SYNC: char = '+';
 }
 
-/// What counts where an `impl` above, which would come first, isn't for the type.
+/// Supplies the constants of a type that none of the `impl`s above is for. Where one is, it takes
+/// precedence.
 trait Otherwise {
     const SEND: char = '-';
     const SYNC: char = '-';
@@ -98,7 +99,7 @@ fn types_without_parameters() {
         "+-": proc::AdjustInfo;
         "--": proc::Event<'static> proc::SuspendGState proc::GList proc::GQueue;
         "--": hchan::Hchan hchan::HchanExt hchan::Scase hchan::Waitq;
-        // Their cells are some thread's at a time, by rules that the compiler doesn't know.
+        // At any time some thread owns their cells, by rules that the compiler doesn't know.
         "--": runtime2::G runtime2::M runtime2::P runtime2::Sudog runtime2::Gobuf runtime2::PGFree;
         "--": runtime2::GExt runtime2::MExt runtime2::PExt runtime2::SchedtExt runtime2::TimerExt;
         "--": runtime2::SchedDisable runtime2::SchedGFree;

@@ -1,5 +1,5 @@
-//! Goroutines that read standard input and write standard output: each test is the other end of a process's
-//! pipes, and hears from it by stderr how far it is.
+//! Goroutines that read standard input and write standard output. Each test is the other end of a
+//! process's pipes. The process tells it by stderr how far it is.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -50,7 +50,7 @@ impl Running {
         Running { child, stdin, stdout, stderr }
     }
 
-    /// Waits until it says so.
+    /// Waits until the process says so.
     #[track_caller]
     fn says(&mut self, expected: &str) {
         let mut line = String::new();
@@ -65,14 +65,14 @@ impl Running {
         self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// All that it writes to stdout.
+    /// Returns all that the process writes to stdout.
     fn writes(&mut self) -> String {
         let mut all = String::new();
         self.stdout.as_mut().unwrap().read_to_string(&mut all).unwrap();
         all
     }
 
-    /// Closes its stdin, and fails unless it ends well.
+    /// Closes the process's stdin, and fails unless it ends well.
     #[track_caller]
     fn ends(mut self) {
         drop(self.stdin);
@@ -83,15 +83,15 @@ impl Running {
     }
 }
 
-/// What a goroutine says that is about to wait.
+/// How many goroutines have said that they are about to wait.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
 fn begins() {
     BEGUN.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Says that others run, when so many are waiting. With one P, they do: it was theirs when they said that they
-/// would.
+/// Says that others run, when `waiting` goroutines have said that they will wait. With one P they
+/// do wait by then: they had the P when they said it.
 fn others_run(waiting: usize) {
     while BEGUN.load(Ordering::Relaxed) < waiting {
         yield_now();
@@ -124,7 +124,7 @@ fn a_reader_holds_no_p(test: Test) {
     running.ends();
 }
 
-/// More than fits into a pipe.
+/// Writes more than fits into a pipe.
 fn a_writer_holds_no_p(test: Test) {
     let text = || "0123456789abcdef\n".repeat(1 << 16);
     let process = test.process(|| {
@@ -271,7 +271,7 @@ fn nobody_reads(test: Test) {
     running.ends();
 }
 
-/// They come while a read waits.
+/// The signals come while a read waits.
 fn signals_end_nothing(test: Test) {
     let process = test.process(|| {
         static THREAD: AtomicI32 = AtomicI32::new(0);
@@ -302,7 +302,7 @@ fn signals_end_nothing(test: Test) {
     running.ends();
 }
 
-/// Parks to be written.
+/// Parks when it is formatted.
 struct Slow(&'static str);
 
 impl Display for Slow {

@@ -56,7 +56,7 @@ fn so_does_goexit() {
     assert!(panics(|| testing::Test::new("exits").run(|| goexit())).contains("goexit"));
 }
 
-/// The environment variable that says how long a process has, in hundredths of what is usual.
+/// The environment variable that says how long a process has, in hundredths of the usual time.
 const PERCENT: &str = "GOSCHED_TEST_PERCENT";
 
 /// How long a test of `testing` has in such a process. (The same setting is in `GODEBUG`.)
@@ -65,8 +65,8 @@ fn timeout() -> Duration {
     percent * Duration::from_millis(50)
 }
 
-/// Fails unless a process says this that has failed because its time was over. On a slow machine
-/// its goroutines may not have come to what they do by then: so it has more and more time.
+/// Fails unless a process fails because its time is over, and says this. On a slow machine its
+/// goroutines may not have come far enough by then: so it gets more and more time.
 fn fails_in_time(process: impl Fn() -> Process, says: &[&str]) {
     let ends = |percent: i32| {
         let percent = percent.to_string();
@@ -102,7 +102,7 @@ fn one_that_leaves_goroutines(test: Test) {
     let leaves = || {
         testing::Test::new("leaves").run(|| {
             go(waits_for_ever);
-            // Who made the other one is gone.
+            // The goroutine that made the other one is gone.
             go(|| drop(go(waits_for_ever))).join().unwrap();
         });
     };
@@ -116,8 +116,8 @@ fn leaks_are_allowed() {
     assert!(!left.is_finished());
 }
 
-/// Does `body` in a process that waits for goroutines that are about to end as long as a slow
-/// machine needs.
+/// Runs `body` in a process that waits as long as a slow machine needs for goroutines that are
+/// about to end.
 fn patiently(test: Test, body: impl FnOnce()) {
     test.process(body).also("period=10000").end().with("exit status: 0");
 }
@@ -181,7 +181,8 @@ fn who_serves_everybody_is_no_leak(test: Test) {
 }
 
 fn is_told_of_a_signal() {
-    // The first signal that is asked for makes a goroutine that stays; one that is blocked makes another.
+    // The first signal that is asked for makes a goroutine that stays; one that is blocked makes
+    // another.
     // SAFETY: the mask is initialised first.
     unsafe {
         let mut mask = std::mem::zeroed();

@@ -1,5 +1,5 @@
-//! `gosched::tokio`: futures that want tokio's context have it on every kind of goroutine, and nothing of it is left
-//! where one has waited.
+//! `gosched::tokio`: futures that want tokio's context have it on every kind of goroutine, and
+//! nothing of it is left where one has waited.
 
 use std::env;
 use std::future::{Ready, pending, poll_fn, ready};
@@ -47,13 +47,15 @@ tests! {
 /// A time that is over soon.
 const SOON: Duration = Duration::from_millis(2);
 
-/// The runtime in whose context the caller is. Not inlined, as goroutines that share thread-locals call it, too.
+/// The runtime whose context the caller is in. Not inlined, as goroutines that share thread-locals
+/// call it, too.
 #[inline(never)]
 fn context() -> Option<Id> {
     Handle::try_current().ok().map(|handle| handle.id())
 }
 
-/// Who waits for what a task will send: no deadlock, as long as the task is known.
+/// A goroutine waits for a value that a task will send. That is no deadlock, as long as the task is
+/// known.
 fn no_deadlock_while_there_are_tasks(test: Test) {
     let process = || {
         let process = test.process(|| {
@@ -71,7 +73,7 @@ fn no_deadlock_while_there_are_tasks(test: Test) {
                 assert_eq!(rx.recv(), Ok(7));
             });
         });
-        // A deadlock takes 100 ms to be seen, in place of two seconds.
+        // A deadlock is seen after 100 ms, instead of two seconds.
         process.also("deadlock=fatal,period=5")
     };
     process().end().with("exit status: 0");
@@ -83,7 +85,7 @@ fn another() -> runtime::Runtime {
     runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Wants all of the context: timers, tasks, the thread pool.
+/// Uses all of the context: timers, tasks, the thread pool.
 async fn works(n: usize) -> usize {
     sleep(SOON).await;
     let task = tokio::spawn(async move {
@@ -126,7 +128,7 @@ fn a_socket_to_a_task() {
     });
 }
 
-/// tokio's to a goroutine, and back; and this crate's.
+/// tokio's channels to a goroutine, and back; and this crate's.
 fn channels_both_ways() {
     run_with_procs(2, || {
         const N: usize = 100;
@@ -217,7 +219,7 @@ fn a_runtime_that_another_thread_runs() {
     });
 }
 
-/// Others that run meanwhile, and the goroutine itself afterwards, are in no context.
+/// Goroutines that run meanwhile, and this one afterwards, are in no context.
 fn left_where_it_waits() {
     run_with_procs(1, || {
         assert_eq!(context(), None);
@@ -236,7 +238,7 @@ fn left_where_it_waits() {
     });
 }
 
-/// The same, where a context that isn't left is the next goroutine's on the thread.
+/// The same, where the next goroutine on the thread would get a context that isn't left.
 fn left_where_threads_are_shared() {
     // SAFETY: there is one thread.
     unsafe { std::env::set_var("GOMAXPROCS", "1") };
@@ -253,7 +255,7 @@ fn left_where_threads_are_shared() {
     });
 }
 
-/// What becomes a future may wait for others as goroutines do, and is in the context all the same.
+/// The code that makes a future may wait as goroutines do, and is in the context all the same.
 fn made_inside() {
     struct Made;
     impl IntoFuture for Made {
@@ -290,7 +292,7 @@ impl Drop for Dropped<'_> {
     }
 }
 
-/// Also what a future has until it is dropped itself.
+/// Also values that a future has until it is dropped itself.
 fn dropped_inside() {
     let drops = AtomicUsize::new(0);
     let one_more = || {
@@ -307,7 +309,7 @@ fn dropped_inside() {
     run_lean(one_more);
 }
 
-/// By a panic, or the end of the goroutine: it goes through, and the future is dropped as always.
+/// A panic, or the end of the goroutine, goes through, and the future is dropped as always.
 fn how_it_ends_otherwise() {
     static DROPS: AtomicUsize = AtomicUsize::new(0);
     run(|| {
@@ -328,7 +330,7 @@ fn how_it_ends_otherwise() {
         assert_eq!(context(), None);
         assert_eq!(block_on(works(1)), 3);
 
-        // One that isn't waited for any more leaves nothing: neither a timer nor a waker.
+        // A future that isn't waited for any more leaves nothing: neither a timer nor a waker.
         let (alive, mut gone) = mpsc::channel::<()>(1);
         let late = async {
             let _alive = alive;
@@ -336,7 +338,7 @@ fn how_it_ends_otherwise() {
         };
         assert!(block_on(async { timeout(SOON, late).await }).is_err());
         assert_eq!(block_on(gone.recv()), None);
-        // Who waits for a task hears of its end before tokio has forgotten it.
+        // A goroutine that waits for a task hears of its end before tokio has forgotten the task.
         wait_until(|| handle().metrics().num_alive_tasks() == 0);
     });
 }

@@ -1,12 +1,17 @@
 //! Runs each workload on gosched and on its peers, and prints a table of how they compare.
 //!
-//! `cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [--traced FILE] [WORKLOAD ...]`;
-//! `--quick` is one round, in place of 7. What runs for longer than the limit, which is two minutes if nothing
-//! else is said, never ends. `beside_` names all workloads that begin so. `--traced` compares gosched and Go
-//! with themselves as their execution is traced into the file, in place of with each other.
+//! `cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [--traced FILE]
+//! [WORKLOAD ...]`:
 //!
-//! Machines are noisy: so each round runs all contenders, one after the other, each in a fresh process,
-//! forth in one round and back in the next; and the ratio is the median of the rounds' ratios.
+//! - `--quick` runs one round instead of 7.
+//! - `--limit` is the time after which a run counts as endless: two minutes by default.
+//! - `--traced` compares gosched and Go each with itself while its execution is traced into the
+//!   file, instead of with each other.
+//! - `beside_` names all workloads whose names begin so.
+//!
+//! Machines are noisy. So each round runs all contenders, one after the other, each in a fresh
+//! process, and every other round runs them backwards. The ratio is the median of the rounds'
+//! ratios.
 //!
 //! The Go program is built with the `go` on the PATH, or the one that the environment variable
 //! `GO` names.
@@ -25,7 +30,7 @@ use contender::{Contender, Lost, Outcome, contenders};
 use table::Table;
 use traced::Traced;
 
-/// What `src/lib.rs` explains, in the table's order.
+/// The workloads that run by default, in the table's order. `src/lib.rs` explains them.
 const WORKLOADS: [&str; 18] = [
     "gosched",
     "spawn",
@@ -47,7 +52,7 @@ const WORKLOADS: [&str; 18] = [
     "two_cpu",
 ];
 
-/// Those that are only run if they are named.
+/// The workloads that only run if they are named.
 const LONG: [&str; 34] = [
     "wake",
     "pair",
@@ -147,7 +152,7 @@ impl Options {
         Some(options)
     }
 
-    /// Has each workload run, at each number of P's, and printed.
+    /// Runs each workload, at each number of P's, and prints its outcomes.
     fn each(&self, contenders: &[Contender], print: impl Fn(&str, usize, &[Vec<Outcome>])) {
         for workload in &self.workloads {
             for &procs in &self.procs {
@@ -156,10 +161,11 @@ impl Options {
         }
     }
 
-    /// The outcomes of each round, in the contenders' order. Who was lost isn't asked again.
+    /// Returns the outcomes of each round, in the contenders' order. A contender that was lost once
+    /// isn't run again.
     ///
-    /// Every other round goes backwards: what one leaves behind (memory that is warm, a processor that
-    /// is hot) may help or hinder the one after it.
+    /// Every other round goes backwards, as a contender may help or hinder the next one by what it
+    /// leaves behind: warm memory, a hot processor.
     fn rounds(&self, contenders: &[Contender], workload: &str, procs: usize) -> Vec<Vec<Outcome>> {
         let mut lost: Vec<Option<Lost>> = vec![None; contenders.len()];
         let mut round = |round| {

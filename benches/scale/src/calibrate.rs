@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A word on a line of its own, which no line beside it is fetched with.
+/// A word on a cache line of its own, which isn't fetched together with a neighbouring line.
 #[repr(align(128))]
 #[derive(Default)]
 struct Word(AtomicU32);
@@ -42,7 +42,7 @@ fn each(n: u32, mut f: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(n)
 }
 
-/// A line from one core to the other: half of what it takes to pass a value to and fro.
+/// Measures the transfer of a line from one core to the other, from round trips of a value.
 fn line() -> f64 {
     let word = Word::default();
     let rounds = 1_000_000;
@@ -64,7 +64,7 @@ fn line() -> f64 {
 }
 
 fn epoll() -> f64 {
-    // SAFETY: makes a descriptor, and has the kernel write no event where there is no room for it.
+    // SAFETY: makes a descriptor; the kernel may write one event, for which there is room.
     unsafe {
         let epoll = libc::epoll_create1(0);
         let mut event = std::mem::zeroed();
@@ -79,8 +79,8 @@ fn futex_call(word: &AtomicU32, op: i32, value: u32) -> i64 {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op | libc::FUTEX_PRIVATE_FLAG, value, 0_usize) }
 }
 
-/// What a wake takes from who wakes, how long it is until the sleeper runs, and what a sleep takes that isn't one, of which
-/// the rest is said by the other two.
+/// Measures the time that a wake takes from its caller, the time until the sleeper runs, and the
+/// time of a sleep that returns at once. The other two times cover the rest of a sleep.
 fn futex() -> (f64, f64, f64) {
     let (word, began, woken_at) = (Word::default(), Instant::now(), AtomicU64::new(0));
     let rounds = 3000;
@@ -116,7 +116,8 @@ fn median(mut all: Vec<u64>) -> f64 {
     all[all.len() / 2] as f64
 }
 
-/// `membarrier` while one other thread runs: what it takes from who calls it, and from the other.
+/// Measures `membarrier` while one other thread runs: the time that the call takes from its caller,
+/// and the time that it takes from the other thread.
 fn barrier() -> (f64, f64) {
     let call = |command: i32| {
         // SAFETY: it has no pointers.

@@ -1,4 +1,4 @@
-//! An event, as it is understood.
+//! An event, as the reader understands it.
 
 use std::rc::Rc;
 
@@ -7,12 +7,12 @@ use std::rc::Rc;
 pub struct Event {
     /// In nanoseconds, and no earlier than the event before.
     pub time: u64,
-    /// Which generation tells of it.
+    /// The generation that holds it.
     pub generation: u64,
-    /// Where the thread was before it.
+    /// The thread, P and goroutine before it.
     pub at: Context,
     pub what: What,
-    /// Of the goroutine in which it happened, the innermost frame first.
+    /// The stack of the goroutine in which it happened, the innermost frame first.
     pub stack: Rc<[Frame]>,
 }
 
@@ -36,7 +36,7 @@ pub struct Frame {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// So many P's there are.
+    /// The number of P's.
     Procs(u64),
     Proc {
         p: u64,
@@ -47,9 +47,9 @@ pub enum What {
         g: u64,
         from: Go,
         to: Go,
-        /// Why it stopped or waits.
+        /// Why the goroutine stopped or waits.
         reason: Rc<str>,
-        /// Where a new one begins.
+        /// Where a new goroutine begins.
         entry: Rc<[Frame]>,
     },
     StwBegin(Rc<str>),
@@ -62,7 +62,7 @@ pub enum What {
     },
     TaskEnd {
         task: u64,
-        /// None if it had begun before the trace did.
+        /// None if the task had begun before the trace did.
         name: Option<Rc<str>>,
     },
     RegionBegin {
@@ -78,7 +78,7 @@ pub enum What {
         category: Rc<str>,
         message: Rc<str>,
     },
-    /// The profiler's.
+    /// A sample of the profiler's.
     Sample,
 }
 
@@ -88,16 +88,17 @@ pub enum Proc {
     Running,
     Idle,
     Syscall,
-    /// It is in a system call of a goroutine that has gone: whoever takes it finds no one there.
+    /// It is in a system call of a goroutine that has gone. The thread that takes the P finds no
+    /// goroutine there.
     Abandoned,
 }
 
 /// What a goroutine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Go {
-    /// It was there before the trace.
+    /// It existed before the trace.
     Unknown,
-    /// It isn't there yet, or any more.
+    /// It doesn't exist yet, or any more.
     Absent,
     Runnable,
     Running,
@@ -106,7 +107,7 @@ pub enum Go {
 }
 
 impl Proc {
-    /// By Go's number.
+    /// The state that has this number in Go.
     pub fn of(number: u64) -> Option<Proc> {
         [Proc::Running, Proc::Idle, Proc::Syscall, Proc::Abandoned]
             .get(number.wrapping_sub(1) as usize)
@@ -115,7 +116,7 @@ impl Proc {
 }
 
 impl Go {
-    /// By Go's number.
+    /// The state that has this number in Go.
     pub fn of(number: u64) -> Option<Go> {
         [Go::Runnable, Go::Running, Go::Syscall, Go::Waiting].get(number.wrapping_sub(1) as usize).copied()
     }

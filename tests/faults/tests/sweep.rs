@@ -1,5 +1,6 @@
-//! A sweep: each call that the system may refuse fails the first time, the second and so on, once and from then on,
-//! while a program uses all that there is. Each run must end by itself, well or with a report that names the cause.
+//! A sweep over the calls that the system may refuse. Each of them fails the first time, the second
+//! time and so on, once and from then on, while a program uses everything there is. Each run must
+//! end by itself: well, or with a report that names the cause.
 
 mod common;
 
@@ -14,14 +15,16 @@ use common::{EVER, Ended, Fault, end, program};
 /// The last call that is made to fail.
 const LAST: u32 = 60;
 
-/// A call, the error that it gets, and what a program that doesn't end well may say of that: it must be one of these.
+/// A call, its error, and the reports that may follow: a program that doesn't end well must write
+/// one of these.
 struct Call {
     name: &'static str,
     errno: i32,
     reports: &'static [&'static str],
 }
 
-/// Of everybody who asks the kernel or the allocator for memory: an error, or what says that there is none.
+/// Reports of code that asks the kernel or the allocator for memory: an error, or a text that says
+/// that there is none.
 const NO_MEMORY: &str = "Cannot allocate memory (os error 12)";
 
 const CALLS: [Call; 15] = [
@@ -32,11 +35,11 @@ const CALLS: [Call; 15] = [
             NO_MEMORY,
             "no memory for a channel of ",
             "fatal error: out of memory for a timer\n",
-            // std's, as it begins a thread.
+            // std's, when it begins a thread.
             "failed to allocate an alternative stack: Cannot allocate memory",
         ],
     },
-    // std's, as it begins a thread. The runtime goes on without a guard, and says so.
+    // std's, when it begins a thread. The runtime goes on without a guard, and says so.
     Call {
         name: "mprotect",
         errno: libc::ENOMEM,
@@ -54,7 +57,8 @@ const CALLS: [Call; 15] = [
             "program: threads: Resource temporarily unavailable (os error 11)",
         ],
     },
-    // Who isn't woken waits for ever: so a wakeup that fails is the end. A wait that fails is begun again.
+    // A thread that isn't woken waits for ever, so the program ends when a wakeup fails. A wait
+    // that fails begins again.
     Call {
         name: "futex",
         errno: libc::ENOSYS,
@@ -81,7 +85,7 @@ const CALLS: [Call; 15] = [
         errno: libc::EINVAL,
         reports: &["program: signals: Invalid argument (os error 22)"],
     },
-    // It goes on, and says what it goes on without.
+    // The program goes on, and says what it goes on without.
     Call { name: "tgkill", errno: libc::EPERM, reports: &[] },
     Call {
         name: "malloc",
@@ -114,8 +118,8 @@ fn complaint(call: &Call, ended: &Ended) -> Option<&'static str> {
     }
 }
 
-/// How often the program calls each, where nothing fails: at most, in some runs, as to which goroutine a signal is
-/// sent is a matter of chance.
+/// How often the program calls each function in a run in which nothing fails. It is the most of
+/// several runs: which goroutine gets a signal is a matter of chance.
 fn calls() -> BTreeMap<String, u32> {
     let mut most = BTreeMap::new();
     for (name, count) in (0..5).flat_map(|_| calls_of_one_run()) {

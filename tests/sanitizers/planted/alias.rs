@@ -1,6 +1,7 @@
-//! A pointer that goes where Rust would not let it.
+//! A pointer that goes where Rust wouldn't let it.
 
-/// It is copied, sent and shared, and nothing keeps what it points to, nor others from using it.
+/// The pointer is copied, sent and shared. Nothing keeps its target alive, nor other code from
+/// using that.
 pub struct Alias<T>(*mut T);
 
 impl<T> Clone for Alias<T> {
@@ -11,7 +12,7 @@ impl<T> Clone for Alias<T> {
 
 impl<T> Copy for Alias<T> {}
 
-// SAFETY: it does nothing but to be an address. Who uses that says why it may, or that it may not.
+// SAFETY: it is only an address. Each use of it says why the use is allowed, or that it isn't.
 unsafe impl<T> Send for Alias<T> {}
 
 // SAFETY: the same.
@@ -22,7 +23,7 @@ impl<T> Alias<T> {
         Alias(pointer)
     }
 
-    /// Of memory that is somebody's to free.
+    /// Points to memory that some code has to free.
     pub fn boxed(value: T) -> Self {
         Alias(Box::into_raw(Box::new(value)))
     }

@@ -1,10 +1,11 @@
-//! The order in which things happen in a program, where nothing in the program may order them.
+//! The order of events in a program in which nothing may order them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::yield_now;
 
-/// A flag that says when something is done, and orders nothing: who sees it set may not rely on what was done before.
+/// A flag that says that something is done, and orders nothing: a goroutine that sees it set may
+/// not rely on what was done before.
 pub struct Hint(AtomicBool);
 
 impl Hint {

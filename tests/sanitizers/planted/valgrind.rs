@@ -1,10 +1,10 @@
-//! For valgrind, as it is used by who has no sanitizer: memcheck.
+//! Programs for valgrind's memcheck, for users without a sanitizer.
 
 programs! {
     uninitialised uninitialised_and_sent beyond_the_end freed_by_another freed_twice left_by_the_dead
 }
 
-/// A goroutine decides by what nobody has written.
+/// A goroutine branches on a value that nobody has written.
 mod uninitialised {
     use std::hint::black_box;
     use std::mem::MaybeUninit;
@@ -35,7 +35,7 @@ mod uninitialised {
     }
 }
 
-/// What nobody has written has gone through a channel, from stack to stack.
+/// A value that nobody has written goes through a channel, from stack to stack.
 mod uninitialised_and_sent {
     use std::hint::black_box;
     use std::mem::MaybeUninit;
@@ -63,7 +63,7 @@ mod uninitialised_and_sent {
     }
 
     pub fn bug() {
-        // From the heap: the compiler would take whatever a register has.
+        // From the heap: on the stack, the compiler would take whatever a register has.
         send(*Box::new_uninit());
     }
 
@@ -108,7 +108,7 @@ mod beyond_the_end {
     }
 }
 
-/// AddressSanitizer's, which valgrind calls otherwise.
+/// AddressSanitizer's, which valgrind reports under another name.
 mod freed_by_another {
     use crate::report::Report;
 
@@ -117,7 +117,7 @@ mod freed_by_another {
     pub const REPORT: Report = Report::new("Invalid read of size 8", &["reads", "frees"]);
 }
 
-/// The same.
+/// The same for this one.
 mod freed_twice {
     use crate::report::Report;
 
@@ -126,7 +126,8 @@ mod freed_twice {
     pub const REPORT: Report = Report::new("Invalid free()", &["frees", "frees_again"]);
 }
 
-/// A goroutine keeps a pointer to what another one's thread-local owned, which has gone with that goroutine.
+/// A goroutine keeps a pointer into another one's thread-local, which was freed at that goroutine's
+/// end.
 mod left_by_the_dead {
     use std::cell::RefCell;
 
@@ -163,7 +164,8 @@ mod left_by_the_dead {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: in `right` the goroutine whose it is lives on. Not kept in `bug`: that is the bug.
+        // SAFETY: in `right` the goroutine that owns it lives on. Not kept in `bug`: that is the
+        // bug.
         unsafe { number.get().read_volatile() };
     }
 

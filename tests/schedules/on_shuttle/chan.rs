@@ -12,10 +12,10 @@ use shuttle_engine::runtime::thread::switch;
 use crate::select::{Waits, recv, select_arms, send};
 use crate::time::deadline;
 
-/// Where who waits has the value to send, or finds the one received.
+/// Where a waiting goroutine has the value to send, or finds the one received.
 pub type Place<T> = Arc<Mutex<Option<T>>>;
 
-/// Who waits in a select.
+/// A goroutine that waits in a select.
 pub struct Waiter<T> {
     pub waits: Waits,
     pub place: Place<T>,
@@ -30,7 +30,7 @@ pub struct State<T> {
     handles: [usize; 2],
 }
 
-/// No other thread runs between two points: this lock is there for the compiler.
+/// Only the compiler needs this lock: no other thread runs between two points.
 pub struct Channel<T>(Mutex<State<T>>);
 
 pub struct Sender<T>(pub(crate) Arc<Channel<T>>);
@@ -44,7 +44,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(channel.clone()), Receiver(channel))
 }
 
-/// The first that still waits; it doesn't any more.
+/// Takes the first waiter that still waits, which then waits no more.
 fn wake<T>(waiters: &mut VecDeque<Waiter<T>>) -> Option<Waiter<T>> {
     while let Some(waiter) = waiters.pop_front() {
         if waiter.waits.wake() {
@@ -75,7 +75,7 @@ impl<T> State<T> {
         }
     }
 
-    /// The value, if it wasn't sent.
+    /// Returns the value, if it wasn't sent.
     pub fn try_send(&mut self, value: T) -> Result<(), TrySendError<T>> {
         if self.closed {
             return Err(TrySendError::Disconnected(value));

@@ -1,5 +1,5 @@
-// void at_depth(struct Call *call): a goroutine's function. It calls the driver with rsp as far
-// below this frame as call->bytes says, and leaves what the driver returns in call->result.
+// void at_depth(struct Call *call): a goroutine's function. It calls the driver with rsp
+// call->bytes below this frame, and stores the driver's result in call->result.
 //
 //     | return address |
 //     | rbp            | <- rbp
@@ -8,7 +8,8 @@
 //     | bytes, unused  |
 //     | return address | <- rsp as the driver finds it
 //
-// rbx = call, which isn't on the stack. call->done comes last: who sees it may free the call.
+// rbx = call, which isn't on the stack. The store to call->done comes last: a thread that sees it
+// may free the call.
 
 #include "call.h"
 

@@ -1,4 +1,4 @@
-/* What Rust tells a case, and what it hears back. The same struct is in src/call.rs; at_depth.S
+/* What Rust passes to a case, and what it gets back. The same struct is in src/call.rs; at_depth.S
    uses the offsets. */
 
 #define CALL_BYTES 0
@@ -30,15 +30,15 @@ struct Bridge {
 };
 
 struct Call {
-    /* For at_depth: how far it lowers rsp, and what it calls there. */
+    /* For at_depth: how far it lowers rsp, and the function that it calls there. */
     word bytes;
     word (*driver)(struct Call *);
-    /* From at_depth: rsp as it calls the driver, and what a prologue compared with then. */
+    /* From at_depth: rsp when it calls the driver, and the guard that prologues compared with. */
     word sp;
     word guard;
     word result;
     uint32_t done;
-    /* For the case: what its values are made of, and how many levels a recursion has. */
+    /* For the case: the seed of its values, and the number of levels of a recursion. */
     word seed;
     word levels;
     word deep_levels;
@@ -79,7 +79,7 @@ struct Table {
     static const struct Table *const entry                                                        \
         __attribute__((used, retain, section("split_stack_tables"))) = &table
 
-/* Compiled as it stands here: not inlined, not cloned, all arguments where the ABI has them. A
+/* Compiled as written: not inlined, not cloned, all arguments where the ABI has them. A
    goroutine that is asked to stop may be stopped between any two instructions of it. */
 #ifdef __clang__
 #define NOT_INLINED __attribute__((noinline, used))
@@ -88,11 +88,11 @@ struct Table {
 #endif
 #define UNDER_TEST static NOT_INLINED __attribute__((section("gosched_preemptible")))
 
-/* Calls a function under test. It makes no check itself, so the function's own prologue is the
+/* Calls a function under test. The caller makes no check itself, so the function's prologue is the
    first to find out how little there is. */
 #define DRIVER static NOT_INLINED __attribute__((no_split_stack))
 
-/* For a driver, before its call: notes how low it goes, with so many bytes of arguments. */
+/* For a driver: notes how low its next call goes, with `arguments` bytes of arguments. */
 #define ABOUT_TO_CALL(call, arguments)                                                            \
     do {                                                                                          \
         word rsp;                                                                                 \
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) word mix(word sum, word value) {
     return mixed ^ mixed >> 29;
 }
 
-/* How many KiB the stack grows in the middle of a case: beyond any stack that a G starts with. */
+/* How many KiB the stack grows during a case: more than any stack that a G starts with. */
 #define MORE 13
 
 /* Takes n KiB more of stack, frame by frame. */

@@ -1,4 +1,4 @@
-/* Recursion: how far down a stack can go, and what its frames know of each other. */
+/* Recursion: how far down a stack can go, and how its frames refer to each other. */
 
 UNDER_TEST word odd(word n, word *callers, word *bottom);
 
@@ -20,7 +20,7 @@ UNDER_TEST word odd(word n, word *callers, word *bottom) {
     return mix(sum, here);
 }
 
-/* As deep as the call says; each level changes its caller's local, the last one the first's. */
+/* As deep as the call says. Each level changes its caller's local; the last changes the first's. */
 DRIVER word mutual(struct Call *call) {
     word at = call->seed, bottom = call->seed;
     call->checks = 1 + call->deep_levels;
@@ -75,7 +75,7 @@ UNDER_TEST word tree(word s, word levels, word **path, word depth) {
     return mix(sum, here);
 }
 
-/* Down and up again many times; who is on the way is in an array of the outermost frame. */
+/* Down and up again many times. An array in the outermost frame has the current path. */
 DRIVER word trees(struct Call *call) {
     word *path[6];
     call->checks = 63;

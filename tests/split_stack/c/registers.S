@@ -1,13 +1,14 @@
 // word hold_registers(word (*f)(word), word arg, word *moved): calls f(arg) while every register
-// that a call preserves holds an address in this frame, and stores for each of them how far it is
-// from what it should be afterwards: 0 if it has moved with the stack.
+// that a call preserves holds an address in this frame. For each register it stores how far the
+// value is afterwards from the expected one: 0 if it has moved with the stack.
 //
 //     rbp -> | caller's rbp  |
 //            | rbx, r12-r15  |
 //            | moved         |  -48
 //            | five words    |  -88 ... -56: what the registers point to
 //
-// rbp itself is one of them. `moved` is an address of the caller's frame, in memory here.
+// rbp itself is one of these registers. `moved` is an address in the caller's frame, in memory
+// here.
 
         .text
         .p2align 4

@@ -1,6 +1,7 @@
 //! What cases do through Rust, on a goroutine and on a plain thread: `struct Bridge` of `c/call.h`.
 //!
-//! These functions run on a copying stack, below its guard in part: they are small, and can't panic.
+//! These functions run on a copying stack, partly below its guard. So they are small, and can't
+//! panic.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -24,13 +25,13 @@ pub(crate) struct Bridge {
     scale: Scale,
 }
 
-/// Who answers each word that it is sent.
+/// The other side of a case: it answers each word that it is sent.
 pub struct Partner(Kind);
 
 enum Kind {
-    /// Goroutines, which receive from the one channel and send to the other.
+    /// Goroutines that receive from the one channel and send to the other.
     Goroutines { questions: Channel, answers: Channel },
-    /// Nobody else: the answers to come.
+    /// No goroutine: the answers to come.
     Thread(RefCell<VecDeque<u64>>),
 }
 
@@ -49,10 +50,10 @@ impl Channel {
     }
 }
 
-/// So many goroutines answer.
+/// How many goroutines answer.
 const ANSWERERS: usize = 3;
 
-/// So many answers may be waiting: as many questions as a case asks at once.
+/// How many answers may wait: as many as a case asks questions at once.
 const ANSWERS: usize = 16;
 
 fn answer(question: u64) -> u64 {
@@ -60,7 +61,7 @@ fn answer(question: u64) -> u64 {
 }
 
 impl Partner {
-    /// Goroutines, which end with the value.
+    /// Makes the goroutines, which end when the value is dropped.
     pub fn goroutines() -> Self {
         let (questions, answers) = (Channel::new(0), Channel::new(ANSWERS));
         for _ in 0..ANSWERERS {
@@ -78,7 +79,7 @@ impl Partner {
         Partner(Kind::Goroutines { questions, answers })
     }
 
-    /// Of a case that isn't on a goroutine.
+    /// For a case that isn't on a goroutine.
     pub fn thread() -> Self {
         Partner(Kind::Thread(RefCell::default()))
     }
@@ -165,7 +166,7 @@ unsafe extern "C" fn scale_here(place: *mut u64, n: u64) {
     unsafe { *place = (*place).wrapping_mul(n) };
 }
 
-/// What split-stack code calls without the help of a pointer, as it calls libc.
+/// The function that split-stack code calls directly, not through a pointer, as it calls libc.
 #[cfg(split_stack)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn split_stack_rust_callee(a: u64, b: *mut u64) -> u64 {

@@ -18,15 +18,15 @@ pub(crate) type Driver = unsafe extern "C" fn(*const Call) -> u64;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// What they are made of.
+    /// The seed of the values.
     pub seed: u64,
     /// How many levels a recursion has.
     pub levels: u64,
-    /// How many levels the one has that is to be deep.
+    /// How many levels the deep recursion has.
     pub deep_levels: u64,
 }
 
-/// What a case is told, and what it says.
+/// The input of a case, and its output.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Call {
@@ -34,7 +34,7 @@ pub struct Call {
     driver: Driver,
     /// rsp when the driver is called.
     pub(crate) sp: Cell<u64>,
-    /// What a prologue would have compared with then.
+    /// What a prologue would have compared rsp with then.
     pub(crate) guard: Cell<u64>,
     result: Cell<u64>,
     done: AtomicU32,
@@ -43,7 +43,7 @@ pub struct Call {
     partner: *const c_void,
     /// rsp when the first function under test is entered.
     pub(crate) entry: Cell<u64>,
-    /// So many prologues have run that check.
+    /// How many prologues with a check have run.
     pub(crate) checks: Cell<u64>,
 }
 
@@ -72,8 +72,8 @@ unsafe extern "C" fn at_depth(_: *mut c_void) {
 }
 
 impl Call {
-    /// A run of a case, so many bytes below where it would be otherwise; `partner` is who it sends
-    /// to and receives from.
+    /// A run of a case, `bytes` below where it would be otherwise. The case sends to `partner` and
+    /// receives from it.
     pub fn new(case: &Case, bytes: usize, settings: Settings, partner: &Partner) -> Self {
         Call {
             bytes: bytes as u64,
@@ -90,23 +90,23 @@ impl Call {
         }
     }
 
-    /// Runs it on this stack, whatever that is; returns the result.
+    /// Runs the case on this stack, whatever stack it is. Returns the result.
     pub fn on_this_stack(&self) -> u64 {
         // SAFETY: a case, which makes checks if this is a goroutine's stack that can be too short.
         unsafe { (self.driver)(self) }
     }
 
-    /// Runs it here, on a plain thread; returns the result.
+    /// Runs the case here, on a plain thread. Returns the result.
     pub(crate) fn on_this_thread(&self) -> u64 {
         // SAFETY: a case, with a thread's stack.
         unsafe { at_depth(ptr::from_ref(self).cast_mut().cast()) };
         self.result.get()
     }
 
-    /// Runs it on a goroutine with a copying stack, and waits for it; returns the result.
+    /// Runs the case on a goroutine with a copying stack, and waits for it. Returns the result.
     pub fn on_a_goroutine(&self) -> u64 {
-        // SAFETY: at_depth takes no more than the call says; what it calls makes checks. The call
-        // is here until it is done.
+        // SAFETY: at_depth takes no more stack than the call says, and what it calls makes checks.
+        // The call lives until it is done.
         unsafe { proc::newproc(Some(at_depth), ptr::from_ref(self).cast_mut().cast()) };
         while self.done.load(Ordering::Acquire) == 0 {
             yield_now();

@@ -1,8 +1,8 @@
 //! Code that gcc and clang compile with `-fsplit-stack`, on the stacks that gosched copies.
 //!
 //! A *case* is a function in C that calls others, whose frames, arguments and locals are of some
-//! difficult kind, and returns a checksum. First it runs on a plain thread, where no check ever
-//! fails; then on goroutines, where it must return the same.
+//! difficult kind, and returns a checksum. It first runs on a plain thread, where no check ever
+//! fails. Then it runs on goroutines, where it must return the same.
 //!
 //! | test | |
 //! | --- | --- |
@@ -33,10 +33,11 @@
 //! | lld and gold rewrite a call of code without checks | `linked`: `calls_into_libc`, `formats_with_little_stack` |
 //! | GNU ld doesn't | `linked`: `calls_into_libc` |
 //!
-//! `setjmp`, and nested functions whose address is taken, are forbidden on copying stacks. And what
-//! a move adjusts is every word that looks like an address in the stack, no more and no less: so gcc
-//! must be told to leave no remains of addresses in locals (`build.rs`), and not to keep an array's
-//! address in disguise (`c/arrays.c`); and that a `long double` is a `double` (`c/long_double.c`).
+//! `setjmp`, and nested functions whose address is taken, are forbidden on copying stacks. A move
+//! adjusts every word that looks like an address in the stack, and no other word. So gcc must be
+//! told three things: to leave no remains of addresses in locals (`build.rs`), not to keep an
+//! array's address in disguise (`c/arrays.c`), and that a `long double` is a `double`
+//! (`c/long_double.c`).
 
 mod bridge;
 mod call;
@@ -54,8 +55,8 @@ pub use sweep::{FreshStack, Reference, Summary, references, sweep};
 
 use std::env;
 
-/// Whether there is anything to test: if the C compiler is no gcc with `-fsplit-stack`, says so, or
-/// panics where the environment says that every tool must be there.
+/// Whether there is anything to test. If the C compiler is no gcc with `-fsplit-stack`, this says
+/// so, or panics where the environment says that every tool must be there.
 pub fn available() -> bool {
     let available = cfg!(split_stack);
     if !available {

@@ -8,21 +8,21 @@ use crate::call::{Call, Settings};
 use crate::moves::moves;
 use crate::{Case, Partner};
 
-/// The lowest a function under test is entered, above the end of the stack: no compiled code comes
-/// further down on its own.
+/// The lowest point at which a function under test is entered, above the end of the stack. No
+/// compiled code comes further down on its own.
 const LOWEST: usize = 256;
 
-/// The limit of who is asked to stop.
+/// The stack limit of a goroutine that is asked to stop.
 const STACK_PREEMPT: u64 = (i64::MAX & -1314) as u64;
 
-/// What a plain thread of so many bytes has room for: the deepest recursion, unoptimised.
+/// The size of a plain thread's stack in bytes: enough for the deepest recursion, unoptimised.
 const THREAD_STACK: usize = 256 << 20;
 
 /// What a case did on a plain thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     result: u64,
-    /// From the driver's rsp to the first function's under test.
+    /// The distance from the driver's rsp to the rsp of the first function under test.
     frame: usize,
 }
 
@@ -49,15 +49,15 @@ impl Reference {
     }
 }
 
-/// What a new goroutine has.
+/// The stack of a new goroutine.
 #[derive(Clone, Copy, Debug)]
 pub struct FreshStack {
-    /// From rsp as a driver is called to the end of the stack.
+    /// The distance from rsp, when a driver is called, to the end of the stack.
     room: usize,
 }
 
 impl FreshStack {
-    /// Asks one.
+    /// Measures it on a goroutine.
     pub fn measure() -> Self {
         /// Returns the end of the stack.
         unsafe extern "C" fn lo(_: *const Call) -> u64 {
@@ -71,34 +71,35 @@ impl FreshStack {
         FreshStack { room: (call.sp.get() - lo) as usize }
     }
 
-    /// How far down a case can begin: in bytes.
+    /// The lowest depth at which a case can begin, in bytes.
     pub fn lowest(&self, reference: &Reference) -> usize {
         self.room.checked_sub(reference.frame + LOWEST).expect("a stack has room for a driver")
     }
 }
 
-/// What came of a sweep.
+/// The outcome of a sweep.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// Goroutines, one for each case and depth.
     pub goroutines: usize,
-    /// How many of them came to the first function with less than its check asks for.
+    /// How many of them entered the first function with less stack than its check asks for.
     pub short: usize,
     /// How often their stacks were moved.
     pub moves: usize,
 }
 
-/// Bytes from one depth to the next. Without optimisation there are several times as many depths, and
-/// a move takes several times as long.
+/// Bytes from one depth to the next. Without optimisation there are several times as many depths,
+/// and a move takes several times as long.
 fn step(forced: bool) -> usize {
     if forced && cfg!(debug_assertions) { 256 } else { 16 }
 }
 
-/// Runs each case at each depth, on a new goroutine each, and compares; on a goroutine. If `forced`,
-/// each check must have moved the stack; otherwise, the first must where there was too little.
+/// Runs each case at each depth, on a new goroutine each, and compares the results. The caller is a
+/// goroutine. If `forced`, each check must have moved the stack; otherwise, the first check must
+/// have done so where the stack was too short.
 ///
 /// # Panics
-/// At the first case that returns something else, or whose stack was moved less often than it must.
+/// At the first case that returns another result, or whose stack was moved less often than it must.
 pub fn sweep(cases: &[Case], references: &[Reference], settings: Settings, forced: bool) -> Summary {
     let (fresh, partner) = (FreshStack::measure(), Partner::goroutines());
     let mut summary = Summary::default();

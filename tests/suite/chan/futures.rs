@@ -1,6 +1,7 @@
-//! Futures at channels: they wait in the same queues as goroutines, in their turn, and leave nothing behind.
+//! Futures at channels: they wait in their turn in the same queues as goroutines, and leave nothing
+//! behind.
 //!
-//! For long, run with `STRESS_TIMES`, how often the storm is repeated.
+//! `STRESS_TIMES` sets how often the storm is repeated.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -108,7 +109,7 @@ fn one_that_is_dropped_leaves_nothing() {
         drop(sends);
         assert_eq!(Arc::strong_count(&value), 1, "the value is gone");
         assert!(matches!(rx.try_recv(), Err(TryRecvError::Empty)), "nobody sends");
-        // One that waits between others.
+        // A future that waits between others.
         let (a, b, c) = (rx.recv_async(), rx.recv_async(), rx.recv_async());
         let (mut a, b, mut c) = (Task::waits(a), Task::waits(b), Task::waits(c));
         drop(b);
@@ -140,7 +141,7 @@ fn a_value_that_came_goes_back_into_the_buffer() {
     run(|| {
         for others in 0..3 {
             let (tx, rx) = bounded(3);
-            // Wherever the ring begins.
+            // At each place where the ring can begin.
             (0..others).for_each(|i| assert_eq!((tx.try_send(i), rx.try_recv()), (Ok(()), Ok(i))));
             let came = Task::waits(rx.recv_async());
             (0..others + 1).for_each(|i| tx.try_send(i).unwrap());
@@ -152,12 +153,13 @@ fn a_value_that_came_goes_back_into_the_buffer() {
     });
 }
 
-/// A channel with room for `cap` values, which is full, and the first values of which have come back.
+/// A full channel with room for `cap` values, whose first `back` values have come back from
+/// futures.
 fn with_values_back(cap: usize, back: usize) -> (Sender<usize>, Receiver<usize>) {
     let (tx, rx) = bounded(cap);
     let came = Vec::from_iter((0..back).map(|_| Task::waits(rx.recv_async())));
     (0..back + cap).for_each(|i| tx.try_send(i).unwrap());
-    // The last that came is the first that goes back.
+    // The last value that came is the first that goes back.
     came.into_iter().rev().for_each(drop);
     (tx, rx)
 }
@@ -187,7 +189,7 @@ fn a_value_that_came_outlives_the_close() {
             assert_eq!(rx.iter().collect::<Vec<_>>(), Vec::from_iter(0..2 + cap));
             assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
         }
-        // One that comes back when the channel is closed.
+        // A value that comes back when the channel is closed.
         let (tx, rx) = bounded(0);
         let came = Task::waits(rx.recv_async());
         tx.try_send(1).unwrap();
@@ -272,13 +274,14 @@ fn streams() {
         tx.try_send(1).unwrap();
         assert_eq!((next.times_woken(), next.poll()), (1, Some(Some(1))));
         drop(next);
-        // It waits on when nobody asks; what has come for it goes back when it is dropped.
+        // The stream waits on when it isn't polled. A value that has come for it goes back when it
+        // is dropped.
         drop(Task::waits(stream.next()));
         (2..4).for_each(|i| tx.try_send(i).unwrap());
         assert_eq!(rx.len(), 1);
         drop(stream);
         assert_eq!((rx.recv(), rx.recv()), (Ok(2), Ok(3)));
-        // Together with others.
+        // Two streams together.
         let (a, b) = (rx.clone().into_stream(), rx.into_stream());
         let both = go(move || block_on(select(a, b).collect::<BTreeSet<_>>()));
         (0..100).for_each(|i| tx.send(i).unwrap());
@@ -297,7 +300,7 @@ fn timers() {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let mut context = Context::from_waker(&waker);
-        // On a slow machine the time has come before.
+        // On a slow machine the time may have come before.
         if waits.as_mut().poll(&mut context).is_pending() {
             while woken.0.load(Ordering::SeqCst) == 0 {
                 gosched::time::sleep(moment);
@@ -328,7 +331,7 @@ fn a_time_before_a_reset() {
         drop(came);
         let earlier = timer.c().try_recv();
         assert_eq!(earlier, Err(TryRecvError::Empty), "its earlier setting does nothing any more");
-        // One that comes back before it is reset is there.
+        // A value that comes back before the timer is reset is there.
         let came = Task::waits(timer.c().recv_async());
         timer.reset(moment);
         wait_until(|| came.times_woken() == 1);
@@ -337,7 +340,7 @@ fn a_time_before_a_reset() {
     });
 }
 
-/// The value stays with the future, and is sent when that is polled again.
+/// The value stays with the future, and is sent when the future is polled again.
 fn a_waker_that_cant_be_cloned() {
     static PANICS: RawWakerVTable =
         RawWakerVTable::new(|_| resume_unwind(Box::new("the waker's")), drop, drop, drop);
@@ -357,13 +360,13 @@ fn a_waker_that_cant_be_cloned() {
 }
 
 fn wakers_do_what_they_like() {
-    /// A future that waits at a channel, whose waker calls `f`.
+    /// A future that waits at a channel, and whose waker calls `f`.
     fn waits(rx: &Receiver<u32>, f: impl FnOnce() + Send + 'static) -> Pin<Box<RecvFuture<'_, u32>>> {
         waits_and_calls(rx.recv_async(), f)
     }
 
     run(|| {
-        // It uses the channel that wakes it, and waits there.
+        // The waker uses the channel that wakes it, and waits there.
         let (tx, rx) = bounded(0);
         let sender = tx.clone();
         let future = waits(&rx, move || sender.send(2).unwrap());
@@ -372,19 +375,19 @@ fn wakers_do_what_they_like() {
         tx.send(1).unwrap();
         assert_eq!((second.join().unwrap(), block_on(future)), (Ok(2), Ok(1)));
 
-        // It panics: who sends has sent.
+        // The waker panics. The send has succeeded all the same.
         let future = waits(&rx, || resume_unwind(Box::new("gone")));
         assert_eq!(tx.try_send(3), Ok(()));
         assert_eq!(block_on(future), Ok(3));
 
-        // Also where a goroutine of the crate's calls it, and such a panic ends the process.
+        // Also where a goroutine of the crate's calls the waker, and such a panic ends the process.
         set_panic_mode(PanicMode::Die);
         let future = waits(&rx, || resume_unwind(Box::new("gone")));
         blocking(|| tx.try_send(3).unwrap());
         others_ended();
         assert_eq!(block_on(future), Ok(3));
 
-        // It drops the last handle of the side that wakes it.
+        // The waker drops the last handle of the side that wakes it.
         let other = Arc::new(Mutex::new(None));
         let slot = other.clone();
         let future = waits(&rx, move || drop(slot.lock().unwrap().take()));
@@ -393,7 +396,7 @@ fn wakers_do_what_they_like() {
         drop(tx);
         assert_eq!((sent, block_on(future), rx.recv()), (Ok(()), Ok(4), Err(RecvError)));
 
-        // It closes another channel, when this one is closed.
+        // The waker closes another channel, when this one is closed.
         let (tx, rx) = bounded(0);
         let (other_tx, other_rx) = bounded::<u32>(0);
         let future = waits(&rx, move || drop(other_tx));
@@ -442,7 +445,7 @@ impl Drop for Value<'_> {
     }
 }
 
-/// Sends `count` values, in one way or another; returns how many were sent.
+/// Sends `count` values, in various ways. Returns how many were sent.
 fn sends<'a>(
     tx: &Sender<Value<'a>>,
     set: &'a Mutex<BTreeSet<usize>>,
@@ -459,7 +462,7 @@ fn sends<'a>(
             2 => block_on(tx.send_async(value())).is_ok(),
             3 => tx.send_timeout(value(), Duration::from_micros(rng.next() % 100)).is_ok(),
             _ => {
-                // One that is given up may have sent.
+                // A send that is given up may have sent.
                 block_on(for_a_while(tx.send_async(value()), rng.below(4)));
                 false
             }
@@ -468,7 +471,7 @@ fn sends<'a>(
     sent
 }
 
-/// Receives until the channel is closed, in one way or another; returns how many came.
+/// Receives until the channel is closed, in various ways. Returns how many values came.
 fn receives(rx: &Receiver<Value<'_>>, rng: &mut Rng) -> usize {
     let mut received = 0;
     loop {

@@ -1,4 +1,5 @@
-//! What goroutines do that lose their P all the time: a round of each has a ledger of its own.
+//! The work of goroutines that lose their P all the time. Each round of a scenario has a ledger of
+//! its own.
 
 use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
@@ -16,7 +17,7 @@ use gosched::{blocking, go, goexit, gomaxprocs, lock_os_thread, scope, select, s
 
 use crate::harness::rng::Rng;
 
-/// A round, with so many P's at first; returns how much was done, for a reader.
+/// A round, with the given number of P's at first. Returns how much was done, for the report.
 type Scenario = fn(&mut Rng, usize) -> u64;
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
@@ -254,7 +255,7 @@ fn blocks(rng: &mut Rng, _: usize) -> u64 {
     300
 }
 
-/// The reader is slow, and so the writers wait, in the kernel.
+/// The reader is slow, so the writers wait in the kernel.
 fn pipes(rng: &mut Rng, _: usize) -> u64 {
     const LEN: usize = 1000;
     let (mut rx, tx) = io::pipe().unwrap();
@@ -306,7 +307,7 @@ fn stops(rng: &mut Rng, _: usize) -> u64 {
     let w = unsafe { proc::stop_the_world(StwReason::Unknown) };
     assert_eq!(STOPPED.fetch_add(1, Ordering::Relaxed), 0);
     STOPPED.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: this goroutine has stopped it.
+    // SAFETY: this goroutine has stopped the world.
     unsafe { proc::start_the_world(w) };
     sleep(Duration::from_micros(rng.below(2000) as u64));
     1

@@ -1,4 +1,4 @@
-//! Who stops goroutines, all or one, beside such as have lost their P.
+//! Goroutines that stop all others, or one, beside goroutines that have lost their P.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ tests! {
 
 static OVER: AtomicBool = AtomicBool::new(false);
 
-/// How many have begun.
+/// How many goroutines have begun.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 #[inline(never)]
@@ -36,7 +36,7 @@ fn runs_until_it_is_over() {
     }
 }
 
-/// Calls `f` beside some that compute all the time, with several settings.
+/// Calls `f` beside goroutines that compute all the time, with several settings.
 fn beside_hogs(test: Test, f: fn()) {
     for (procs, godebug) in [("1", ""), ("2", ""), ("1", "detach=2"), ("2", "detach=2")] {
         ends_well(test, procs, godebug, || {
@@ -104,7 +104,7 @@ fn a_dump_shows_them(test: Test) {
 static HOG: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
 preemptible! {
-    /// Computes for so long.
+    /// Computes for `rounds` rounds.
     unsafe fn compute(rounds: u64) -> u64 {
         let mut sum = 0_u64;
         let mut i = 0;
@@ -148,7 +148,7 @@ fn suspended(test: Test, hog: fn()) {
                         hog();
                     }
                 });
-                // Others want the P, too.
+                // Other goroutines want the P, too.
                 s.go(|| {
                     while !OVER.load(Ordering::Acquire) {
                         yield_now();

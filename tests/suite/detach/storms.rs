@@ -1,4 +1,5 @@
-//! Many who want what std and libc have locks for: whoever has one when it loses its P gets its turn.
+//! Many goroutines want std's and libc's locks. One that holds a lock when it loses its P gets its
+//! turn.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -44,7 +45,8 @@ fn everywhere(f: fn(usize)) {
     gosched::blocking(|| threads.into_iter().for_each(|thread| thread.join().unwrap()));
 }
 
-/// Blocks of all sizes, each with a pattern of its own. (All threads share an arena.)
+/// Each goroutine and thread fills blocks of all sizes with a pattern of its own. (All threads
+/// share an arena.)
 fn on_malloc(test: Test) {
     storm(test, |number| {
         let mut rng = Rng::new(number as u64);
@@ -61,7 +63,7 @@ fn on_malloc(test: Test) {
     });
 }
 
-/// Each of them waits for all others in malloc, and so has to have its thread: that takes longer
+/// Each goroutine waits for all others in malloc, and so has to have its thread. The time grows
 /// with the square of their number.
 fn on_malloc_while_threads_are_made(test: Test) {
     let goroutines = if Tests::said() == Tests::All { GOROUTINES } else { 8 };
@@ -74,7 +76,7 @@ fn on_malloc_while_threads_are_made(test: Test) {
                     begun.store(true, Ordering::Relaxed);
                     let (mut rng, mut blocks) = (Rng::new(seed as u64), [const { Vec::new() }; 20]);
                     while all.iter().any(|begun| !begun.load(Ordering::Relaxed)) {
-                        // Too large for what a thread has at hand without the lock.
+                        // Too large for the blocks that a thread has at hand without the lock.
                         blocks[rng.below(20)] =
                             black_box(Vec::<u8>::with_capacity(2_000 + rng.below(20_000)));
                     }
@@ -84,8 +86,8 @@ fn on_malloc_while_threads_are_made(test: Test) {
     });
 }
 
-/// One has the lock and computes for longer than its slice; the others block their threads for it,
-/// and soon more are detached than may be that compute.
+/// One goroutine holds the lock and computes for longer than its slice. The others block their
+/// threads for the lock, and soon more are detached than may be that compute.
 fn on_a_lock_when_few_may_lose_their_p(test: Test) {
     static LOCK: Mutex<usize> = Mutex::new(0);
     for max in [1, 5, 2_000] {
@@ -128,7 +130,7 @@ fn on_stds_locks(test: Test) {
                 assert_eq!(black_box(pair[0]), pair[1]);
             }
         }
-        // All meet, some on goroutines, some on threads.
+        // All goroutines and threads meet.
         for round in 1..=5 {
             let mut turns = TURNS.lock().unwrap();
             *turns += 1;
@@ -144,7 +146,7 @@ fn on_stds_locks(test: Test) {
 /// How many lines each of them prints.
 const LINES: usize = 100;
 
-/// Who reads them is slow.
+/// The reader of the lines is slow.
 fn on_stdout(test: Test) {
     for (procs, godebug) in [("1", ""), ("2", ""), ("1", "detach=2"), ("2", "detach=2")] {
         let process = test.process(|| {
@@ -167,7 +169,7 @@ fn on_stdout(test: Test) {
             let [_, line, _, number, dashes] = words[..] else { panic!("not one of the lines: {text:?}") };
             let line: usize = line.parse().unwrap();
             assert_eq!((words[0], dashes.len()), ("line", line % 100), "{text:?}");
-            // Each prints its own in their order.
+            // Each goroutine's lines come in their order.
             let expected = next.entry(number.to_owned()).or_insert(0);
             assert_eq!(line, *expected, "{text:?}");
             *expected += 1;

@@ -1,4 +1,4 @@
-//! Each way to fail, and what is told of it; the same schedule is the same run.
+//! Each kind of failure, and its report. The same schedule is the same run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -156,7 +156,7 @@ fn an_expected_panic_is_no_failure() {
         let caught = go(|| catch_unwind(|| panic!("expected")).is_err());
         assert!(caught.join().unwrap());
     });
-    // One that leaves its goroutine is a failure, though it is joined.
+    // A panic that leaves its goroutine is a failure, though the goroutine is joined.
     let joined = || assert!(go(|| panic!("out of it")).join().is_err());
     assert!(failure(joined).to_string().contains("out of it"));
 }
@@ -172,7 +172,7 @@ fn a_token_is_its_run() {
     RUNS.store(0, Ordering::Relaxed);
     let again = failure(counted);
     assert_eq!((again.token(), again.story()), (found.token(), found.story()));
-    // Once to see that it fails, and once to tell how.
+    // Once to see that it fails, and once for the report.
     assert_eq!(RUNS.load(Ordering::Relaxed), 2);
 }
 
@@ -199,11 +199,11 @@ fn a_token_is_for_its_exploration(test: Test) {
     let process = test.process(|| {
         let found = failure(lost_update);
         set_token(found.token());
-        // One elsewhere.
+        // An exploration elsewhere.
         assert_eq!((Explorer::new().iterations(20).check(nothing).unwrap(), runs()), (20, 20));
-        // This one, when the program has changed.
+        // This exploration, when the program has changed.
         assert_eq!((explored(20, nothing).unwrap(), runs()), (20, 21));
-        // When it is mended, and makes the choices of the token.
+        // When the program is mended, and makes the choices of the token.
         let (_, place) = found.token().split_once('@').unwrap();
         set_token(&format!("s1AA@{place}"));
         assert_eq!((explored(20, no_update_is_lost).unwrap(), runs()), (20, 21));
@@ -221,7 +221,7 @@ fn a_token_is_for_its_exploration(test: Test) {
     }
 }
 
-/// A program with a bit of all, whose outcome depends on the order.
+/// A program with a bit of everything, whose outcome depends on the order.
 fn a_bit_of_all() {
     let (tx, rx) = bounded(1);
     let wg = Arc::new(WaitGroup::new());
@@ -247,7 +247,7 @@ fn a_bit_of_all() {
 }
 
 fn every_token_tells_the_same_story() {
-    // Of so many seeds; each token is replayed.
+    // Explores with each of `seeds` seeds, and replays each token.
     let seeds = number("EXPLORE_TOKENS").unwrap_or(if cfg!(debug_assertions) { 20 } else { 100 });
     for seed in 0..seeds {
         let explored = || Explorer::new().seed(seed).iterations(10_000).check(a_bit_of_all);
@@ -307,7 +307,7 @@ fn a_select_chooses_each_case() {
 }
 
 fn a_yield_lets_others_go_on() {
-    // In the schedule in which nobody interferes, too: it is the first.
+    // Also in the schedule without interference, which is the first.
     let nobody_interferes = Strategy::Exhaustive { preemptions: 0 };
     Explorer::new().strategy(nobody_interferes).iterations(1).run(|| {
         let done = Arc::new(Mutex::new(false));
@@ -336,7 +336,7 @@ fn arms_of_one_channel_wait_in_their_order() {
 }
 
 fn a_panic_that_goes_on_is_told_of_and_no_other() {
-    // It calls no hook: the last one that did is another.
+    // This failure calls no hook. The last one that did was another.
     let text = failure(|| {
         let _ = catch_unwind(|| panic!("expected"));
         resume_unwind(Box::new("unexpected"));

@@ -39,7 +39,7 @@ tests! {
     no_time_is_too_long
 }
 
-/// A program that trusts in its connection.
+/// A program that trusts its connection.
 fn asks(link: &Link) {
     let (mut client, mut server) = link.pipe();
     go(move || {
@@ -78,7 +78,8 @@ fn a_reset_may_come_with_any_operation() {
         }
         sees.add(40);
     });
-    // The first ones each; the later ones are rarer, but not out of reach; and in some schedules there is none.
+    // Each of the first faults; the later ones are rarer, but occur. In some schedules there is
+    // none.
     let seen = seen.all();
     assert!((0..16).all(|operation| seen.contains(&operation)), "{seen:?}");
     assert!(seen.iter().filter(|operation| (32..40).contains(*operation)).count() >= 2, "{seen:?}");
@@ -112,7 +113,7 @@ fn a_reset_loses_what_is_under_way() {
     assert_eq!(seen.all(), [(false, false), (true, false), (true, true)]);
 }
 
-/// Asks until there is an answer. The server counts what is new to it.
+/// Asks until there is an answer. The server counts the requests that are new to it.
 fn ask_until_answered(link: &Link, count: impl Fn() + Clone + Send + 'static) {
     let ask = |mut server: Pipe| {
         server.set_read_timeout(Some(10 * SECOND))?;
@@ -159,7 +160,8 @@ fn a_retry_may_be_once_too_often() {
     Explorer::new().run(counts(true));
 }
 
-/// One end says each second that it is alive; the other wants to hear that each so many seconds.
+/// One end says each second that it is alive. The other expects to hear that within each
+/// `patience`.
 fn heartbeat(link: &Link, patience: Duration) {
     let (here, mut there) = link.pipe();
     go(move || {
@@ -308,7 +310,7 @@ fn outside_of_explorations() {
         here.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let start = Instant::now();
         there.write_all(b"!").unwrap();
-        // A slow machine may begin to read when the byte has come.
+        // On a slow machine, the read may begin when the byte has come.
         if let Err(error) = here.read(&mut [0]) {
             assert_eq!(error.kind(), ErrorKind::TimedOut);
             here.set_read_timeout(None).unwrap();
@@ -321,7 +323,7 @@ fn outside_of_explorations() {
 fn real_sockets_are_refused() {
     let failure = Explorer::new().check(|| drop(TcpListener::bind("127.0.0.1:0"))).unwrap_err();
     assert!(failure.to_string().contains("gosched::explore::pipe"), "{failure}");
-    // What accepts connections is a channel.
+    // A channel accepts the connections.
     explore(|| {
         let (dials, accepts) = bounded::<Pipe>(8);
         go(move || {

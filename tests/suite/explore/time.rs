@@ -115,7 +115,7 @@ fn a_stopped_timer_does_nothing() {
             timer.stop()
         });
         sleep(2 * HOUR);
-        // Both are due at once: one comes first.
+        // Both are due at once: either comes first.
         assert_eq!(usize::from(!stopper.join().unwrap()), fired.load(Ordering::Relaxed));
     });
 }
@@ -124,7 +124,7 @@ fn timers_that_are_reset_to_earlier() {
     synctest::test(|| {
         let start = now();
         let timers: Vec<_> = (0..3).map(|_| Timer::new(10 * HOUR)).collect();
-        // The earliest is neither the first nor the last.
+        // The earliest timer is neither the first nor the last.
         for (timer, hours) in timers.iter().zip([3, 1, 2]) {
             assert!(timer.reset(hours * HOUR));
         }
@@ -229,7 +229,7 @@ fn each_kind_of_wait_for_a_ticker() {
 }
 
 fn a_real_deadline_is_met() {
-    // One of std's clock, which a program may have from elsewhere.
+    // A time of std's clock, which a program may have from elsewhere.
     synctest::test(|| {
         let (_tx, rx) = bounded::<()>(0);
         let deadline = Instant::now() + HOUR;
@@ -239,7 +239,7 @@ fn a_real_deadline_is_met() {
 }
 
 fn the_end_of_the_clock_never_comes() {
-    // Who waits so long waits for ever: nothing hides that, and time doesn't jump there.
+    // A wait of this length lasts for ever: nothing hides that, and time doesn't jump there.
     let waits: [fn(); 4] = [
         || sleep(Duration::MAX),
         || {

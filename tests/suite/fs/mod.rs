@@ -24,7 +24,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// A pipe with a name: whoever opens it, or reads it, waits for another.
+    /// Makes a named pipe. An open or a read of it waits for the other side.
     pub fn fifo(&self) -> PathBuf {
         let path = self.path("fifo");
         let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Who waits for files, and who runs meanwhile.
+//! Goroutines that wait for files, and the goroutines that run meanwhile.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -59,7 +59,7 @@ fn contents_over_goroutines() {
     });
 }
 
-/// And so its position: each line is somebody's.
+/// The file's position is shared too: each line goes to one of them.
 fn goroutines_share_a_file() {
     run(|| {
         let folder = Folder::new();
@@ -78,7 +78,7 @@ fn goroutines_share_a_file() {
     });
 }
 
-/// Fails for ever if nobody else runs meanwhile.
+/// Fails for ever if no other goroutine runs meanwhile.
 fn others_run() {
     let (ping, pings) = bounded(0);
     let (pong, pongs) = bounded(0);
@@ -89,7 +89,8 @@ fn others_run() {
     }
 }
 
-/// With one P, which nobody takes from who doesn't give it: whoever waits here without that, waits for ever.
+/// There is one P, and nothing takes it from a goroutine that doesn't give it up. One that held it
+/// during a wait here would wait for ever.
 fn who_waits_for_a_file_holds_no_p(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -127,7 +128,7 @@ fn who_waits_for_a_file_holds_no_p(test: Test) {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
-/// They come while a read waits, and while a write does.
+/// The signals come while a read waits, and while a write does.
 fn signals_end_nothing() {
     static THREAD: AtomicI32 = AtomicI32::new(0);
     const MANY: usize = 20;
@@ -158,7 +159,7 @@ fn signals_end_nothing() {
         writer.write_all(b"hello").unwrap();
         assert_eq!(read.join().unwrap().unwrap(), 5);
         let (mut reader, mut writer) = io::pipe().unwrap();
-        // As many bytes as it has room for.
+        // As many bytes as the pipe has room for.
         // SAFETY: no memory is passed.
         let room = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) } as usize;
         writer.write_all(&vec![7; room]).unwrap();
@@ -170,7 +171,7 @@ fn signals_end_nothing() {
     });
 }
 
-/// Parks when it is asked for the path.
+/// Parks when it is asked for its path.
 struct Slow(PathBuf);
 
 impl AsRef<Path> for Slow {

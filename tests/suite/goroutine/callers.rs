@@ -1,5 +1,5 @@
-//! Who calls: inside `blocking` and on g0, what is about a goroutine, or waits, says that it can't be called
-//! there.
+//! Where functions may be called. Inside `blocking` and on g0, a function that concerns the
+//! goroutine, or that waits, says that it can't be called there.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write, pipe};
@@ -37,7 +37,7 @@ tests! {
 /// Longer than a test takes.
 pub(super) const LONG: Duration = Duration::from_secs(3600);
 
-/// What is about a goroutine that could park, by its name.
+/// Functions that need a goroutine that could park, by their names.
 pub(super) const NEED_TO_PARK: [(&str, fn()); 4] = [
     ("yield_now", yield_now),
     ("lock_os_thread", || drop(lock_os_thread())),
@@ -45,7 +45,7 @@ pub(super) const NEED_TO_PARK: [(&str, fn()); 4] = [
     ("iter::Pull::next", || _ = pull(|_: &Yielder<()>| ()).next()),
 ];
 
-/// What is about a goroutine, which may be inside `blocking`.
+/// Functions that need a goroutine, which may be inside `blocking`.
 const NEED_A_GOROUTINE: [(&str, fn()); 4] = [
     ("goid", || _ = goid()),
     ("goexit", || goexit()),
@@ -59,7 +59,7 @@ fn refused(needs: &[(&str, fn())], place: &str) {
     }
 }
 
-/// Checks that this thread isn't a goroutine.
+/// Checks that this thread runs no goroutine.
 pub(super) fn on_the_thread() {
     for (name, f) in NEED_TO_PARK.iter().chain(&NEED_A_GOROUTINE) {
         let expected = format!(
@@ -111,7 +111,7 @@ fn waits_where_nothing_can() {
         let (ctx, _cancel) = Context::background().with_cancel();
         let (none, group) = (Semaphore::new(0), WaitGroup::new());
         group.add(1);
-        // It goes on until its input ends.
+        // The child goes on until its input ends.
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let child = RefCell::new(child);
@@ -220,7 +220,7 @@ fn values_are_yielded_outside_of_blocking() {
         assert_eq!((values.next(), values.next()), (Some(1), Some(3)));
         assert_eq!(panics(|| values.next()), EXPECTED);
         assert_eq!(values.next(), None);
-        // One that is stopped unwinds, there too.
+        // A generator that is stopped unwinds there, too.
         let mut values = pull(|out| {
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| out.yield_(1)));
             blocking(|| out.yield_(2));
@@ -242,7 +242,7 @@ fn goexit_leaves_blocking() {
     });
 }
 
-/// Questions and settings, for which it doesn't matter who calls.
+/// Questions and settings, for which any caller will do.
 fn ask_and_tell() {
     assert!(gomaxprocs() > 0);
     assert!(metrics::all().iter().map(metrics::Description::read).count() > 0);
@@ -280,7 +280,7 @@ fn a_lock_may_outlive_its_goroutine() {
         static KEPT: RefCell<Option<OsThreadLock>> = const { RefCell::new(None) };
     }
     static DROPPED: AtomicBool = AtomicBool::new(false);
-    /// Says that the thread-locals that were used after it are dropped.
+    /// Says, when it is dropped, that the thread-locals that were used after it are dropped.
     struct Note;
     impl Drop for Note {
         fn drop(&mut self) {
@@ -292,12 +292,13 @@ fn a_lock_may_outlive_its_goroutine() {
     }
     run(|| {
         let locked = go(|| {
-            // The goroutine doesn't leave the thread any more, so these are the thread's.
+            // The goroutine doesn't leave the thread any more, so these thread-locals are the
+            // thread's.
             NOTE.with(|_| ());
             KEPT.set(Some(lock_os_thread()));
         });
         locked.join().unwrap();
-        // Its thread ends, and drops what it has kept.
+        // The thread ends, and drops what it has kept.
         while !DROPPED.load(Ordering::Relaxed) {
             time::sleep(Duration::from_millis(1));
         }

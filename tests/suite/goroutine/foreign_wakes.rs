@@ -1,4 +1,4 @@
-//! Once the runtime has started, a thread that isn't its own waits as a goroutine does, and wakes goroutines.
+//! Once the runtime has started, a foreign thread waits as a goroutine does, and wakes goroutines.
 
 use std::thread;
 use std::time::Duration;
@@ -17,8 +17,8 @@ tests! {
     foreign_thread_wakes_goroutines
 }
 
-/// Calls `wait` on this thread, which is none of a goroutine's, and `end` on a goroutine that runs
-/// when it waits.
+/// Calls `wait` on this thread, which runs no goroutine, and `end` on a goroutine that runs when it
+/// waits.
 fn wait_for(end: impl FnOnce() + Send + 'static, wait: impl FnOnce()) {
     let handle = go(move || {
         for _ in 0..100 {
@@ -30,7 +30,7 @@ fn wait_for(end: impl FnOnce() + Send + 'static, wait: impl FnOnce()) {
     handle.join().unwrap();
 }
 
-/// Whatever a thread waits for, it waits until there is something.
+/// Whatever a thread waits for, it waits until that is there.
 fn waits() {
     let (tx, rx) = bounded(0);
     wait_for(move || assert_eq!(rx.recv(), Ok(1)), move || tx.send(1).unwrap());
@@ -116,7 +116,7 @@ fn pass_on() {
     goroutine.join().unwrap();
 }
 
-/// A lock, and a channel, between goroutines and threads: none is lost, whoever waits.
+/// A lock and a channel between goroutines and threads: no wake is lost, whichever side waits.
 fn threads_and_goroutines(test: Test) {
     fn work(tx: &Sender<u32>) {
         for i in 0..100 {
@@ -140,7 +140,7 @@ fn threads_and_goroutines(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// What goroutines wait for, and a thread sees to.
+/// What goroutines wait for, and a thread provides.
 struct Shared {
     mutex: Mutex<u32>,
     lock: RwLock<u32>,
@@ -159,7 +159,7 @@ static SHARED: Shared = Shared {
     flag_is_set: Condvar::new(),
 };
 
-/// Has goroutines wait for all there is to wait for, and a thread wake them.
+/// Makes goroutines wait for everything there is to wait for, and a thread wake them.
 fn wake_goroutines() {
     /// Tries until it succeeds.
     fn eventually(mut try_it: impl FnMut() -> bool) {
@@ -177,7 +177,7 @@ fn wake_goroutines() {
     SHARED.group.add(1);
     let (mut mutex, mut lock) = (SHARED.mutex.lock(), SHARED.lock.write());
     let thread = thread::spawn(move || {
-        // Without a buffer, so these find a goroutine that waits.
+        // The channel has no buffer, so these find a goroutine that waits.
         eventually(|| tx.try_send("from a thread").is_ok());
         eventually(|| rx.try_recv() == Ok("to a thread"));
         eventually(|| to_select.try_send("selected").is_ok());

@@ -1,4 +1,4 @@
-//! `block_on`: a goroutine waits for a future, and whoever has its waker wakes it, whenever they like.
+//! `block_on`: a goroutine waits for a future, and any holder of its waker may wake it at any time.
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -31,7 +31,7 @@ tests! {
     inside_blocking
 }
 
-/// Something that happens once, and who waits for it.
+/// An event that happens once, and the waker of the goroutine that waits for it.
 #[derive(Default)]
 struct Event(Mutex<(bool, Option<Waker>)>);
 
@@ -58,7 +58,7 @@ impl Event {
     }
 }
 
-/// Lets others run so many times.
+/// Lets others run `n` times.
 async fn pauses(n: usize) {
     for _ in 0..n {
         let mut polled = false;
@@ -70,7 +70,7 @@ async fn pauses(n: usize) {
     }
 }
 
-/// As far as they can.
+/// Lets others run as far as they can.
 fn others_run() {
     (0..100).for_each(|_| yield_now());
 }
@@ -118,7 +118,7 @@ fn whoever_wakes(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Before the wait, twice, after the end of the future, and of the goroutine.
+/// Wakes before the wait, twice, after the end of the future, and after that of the goroutine.
 fn wakes_too_many(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -165,7 +165,7 @@ fn a_wake_when_something_else_is_waited_for(test: Test) {
             tx.send(7).unwrap();
             assert_eq!(waits.join().unwrap(), 7);
 
-            // And in a poll.
+            // The same in a poll.
             let ((tx, rx), (give, given)) = (bounded(0), mpsc::channel());
             let waits = go(move || {
                 block_on(poll_fn(|context| {
@@ -185,7 +185,7 @@ fn a_wake_when_something_else_is_waited_for(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Threads and goroutines wake goroutines that wait for futures, and find every one.
+/// Threads and goroutines wake goroutines that wait for futures, and no wake is lost.
 fn storm_of_wakes(test: Test) {
     for procs in ["1", "2", "8"] {
         let process = test.process(|| {
@@ -198,7 +198,7 @@ fn storm_of_wakes(test: Test) {
                     let wake = |rng: &mut Rng| {
                         for _ in 0..3 * events.len() {
                             let event = &events[rng.below(events.len())];
-                            // Also if nothing has happened.
+                            // Wakes it also if nothing has happened.
                             let waker = event.0.lock().unwrap().1.clone();
                             waker.iter().for_each(Waker::wake_by_ref);
                         }
@@ -233,7 +233,8 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// By a panic, or the end of the goroutine: the future is dropped, and the waker does nothing.
+/// A poll ends by a panic, or by the end of the goroutine. The future is dropped, and the waker
+/// does nothing.
 fn how_a_poll_ends_otherwise(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -257,7 +258,7 @@ fn how_a_poll_ends_otherwise(test: Test) {
                 assert_eq!(DROPPED.swap(0, Ordering::Relaxed), 1);
                 given.recv().unwrap().wake();
             }
-            // One that isn't waited for any more is nobody's.
+            // The waker of a future that isn't waited for any more wakes nobody.
             let event = Event::default();
             block_on(async {
                 let mut waits = pin!(event.wait());

@@ -83,7 +83,7 @@ fn values_that_nobody_asks_for_are_dropped() {
         drop(values.next().unwrap());
         assert_eq!((counts.dropped(), after.dropped()), (1, 0));
         drop(values);
-        // The one that was taken, the two that were not, and what the closure had.
+        // The value that was taken, the two that weren't, and the closure's.
         assert_eq!((counts.dropped(), after.dropped()), (4, 1));
     });
 }
@@ -118,7 +118,7 @@ fn a_panic_of_a_stopped_generator_goes_on_in_the_drop() {
         };
         let values = failing();
         assert_eq!(panics(|| drop(values)), "while it was stopped");
-        // Whoever is panicking already goes on with that.
+        // A caller that is panicking already goes on with its own panic.
         let values = failing();
         let message = panics(|| {
             let _values = values;
@@ -185,7 +185,7 @@ fn a_panic_is_nobody_elses() {
             assert!(!thread::panicking());
         }
         assert_eq!(panics(|| values.next()), "its own");
-        // Who asks does.
+        // Here the caller unwinds, and the generator doesn't.
         let mut calm = pull(|out| {
             let _calm = OnDrop(|| out.yield_(false));
             loop {

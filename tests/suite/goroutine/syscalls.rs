@@ -34,7 +34,7 @@ tests! {
 
 const MS: Duration = Duration::from_millis(1);
 
-/// As many reads as there are P's, and more: whoever writes needs a P all the same.
+/// More goroutines read than there are P's. The goroutine that writes needs a P all the same.
 fn others_run_while_many_block() {
     run(|| {
         let pipes: Vec<_> = (0..20).map(|_| pipe().unwrap()).collect();
@@ -110,12 +110,12 @@ fn what_was_locked_stays_so() {
     });
 }
 
-/// What a raw goroutine does is seen by this.
+/// Counts the raw goroutines that are done.
 static DONE: WaitGroup = WaitGroup::new();
 
 unsafe extern "C" fn on_g0(arg: *mut c_void) -> c_int {
     let here = Cell::new(0);
-    // SAFETY: on g0, for the goroutine whose argument this is: it stays until this returns.
+    // SAFETY: on g0, for the goroutine whose G is the argument: the G stays until this returns.
     let stack = unsafe { (*arg.cast::<gosched::runtime2::G>()).stack.get() };
     let at = (&raw const here).addr();
     assert!(at < stack.lo || at >= stack.hi, "it is on the goroutine's stack");
@@ -133,7 +133,7 @@ unsafe extern "C" fn raw_calls(_: *mut c_void) {
                 } else {
                     proc::entersyscall();
                 }
-                // Sysmon may be looking since when it is in there.
+                // Without the scan bit: sysmon may be looking how long this has taken.
                 SEEN.store(proc::readgstatus(getg()) & !GSCAN, Ordering::Relaxed);
                 proc::exitsyscall();
                 if SEEN.load(Ordering::Relaxed) != GSYSCALL {
@@ -198,8 +198,8 @@ fn processes_are_made() {
     });
 }
 
-/// A thread takes after the one that makes it: its name, to begin with. It isn't made by one that a
-/// goroutine has changed.
+/// A new thread inherits from the thread that makes it, its name to begin with. So a thread that a
+/// goroutine has changed makes no other.
 fn a_locked_thread_has_no_heirs() {
     run(|| {
         let strange = || {
@@ -210,7 +210,7 @@ fn a_locked_thread_has_no_heirs() {
         let _locked = lock_os_thread();
         fs::write("/proc/thread-self/comm", "strange").unwrap();
         let before = proc::mcount();
-        // More than there are threads, each in one at the same time.
+        // More goroutines than there are threads, each in a thread at the same time.
         let n = before as usize + 5;
         let all = Arc::new(Barrier::new(n));
         let blocked: Vec<_> =
@@ -222,8 +222,8 @@ fn a_locked_thread_has_no_heirs() {
     });
 }
 
-/// The goroutine's thread ends with it, and what it was made by others isn't: whoever locked it may
-/// have changed it for good.
+/// A goroutine that ends with its thread locked takes the thread with it. The thread isn't used for
+/// others, as the goroutine may have changed it for good.
 fn a_thread_ends_with_who_has_locked_it() {
     thread_local! {
         static MARK: Mark = const { Mark };
@@ -249,7 +249,7 @@ fn a_thread_ends_with_who_has_locked_it() {
                 yield_now();
             }
         }
-        // One that unlocks it leaves the thread to others.
+        // A goroutine that unlocks the thread leaves it to others.
         go(|| drop(lock_os_thread())).join().unwrap();
         assert_eq!(DROPPED.load(Ordering::Relaxed), 5);
     });

@@ -16,7 +16,7 @@ impl Wake for Woken {
     }
 }
 
-/// A future that was polled once, and waits; its waker calls `f`, once.
+/// Returns a future that was polled once, and waits. Its waker calls `f`, once.
 pub fn waits_and_calls<F: Future>(future: F, f: impl FnOnce() + Send + 'static) -> Pin<Box<F>> {
     struct Calls(Mutex<Option<Box<dyn FnOnce() + Send>>>);
     impl Wake for Calls {
@@ -39,7 +39,7 @@ pub struct Task<F> {
 }
 
 impl<F: Future> Task<F> {
-    /// One that was polled once, and waits.
+    /// Returns a future that was polled once, and waits.
     pub fn waits(future: F) -> Self {
         let mut task = Task { future: Box::pin(future), woken: Arc::default() };
         assert!(task.poll().is_none());
@@ -59,7 +59,7 @@ impl<F: Future> Task<F> {
     }
 }
 
-/// Polls a future until it is ready or has been polled so many times; what comes later is given up.
+/// Polls a future until it is ready, and gives it up if it isn't after `polls` more polls.
 pub async fn for_a_while<F: Future + Unpin>(mut future: F, mut polls: usize) -> Option<F::Output> {
     poll_fn(|context| match Pin::new(&mut future).poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

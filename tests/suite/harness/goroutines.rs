@@ -8,17 +8,20 @@ use gosched::chan::bounded;
 use gosched::runtime2::{G, GWAITING, WaitReason};
 use gosched::{JoinHandle, dump_goroutines, go, num_goroutine, proc, yield_now};
 
-/// Whether there is this G, and it waits for what it has called, and not, on its way there, for the P that it has lost.
+/// Whether the G exists and waits in its call, and not, on its way there, for the P that it has
+/// lost.
 pub fn waits(gp: *mut G) -> bool {
     // SAFETY: G's are never freed.
     let Some(g) = (unsafe { gp.as_ref() }) else { return false };
     // SAFETY: the same.
     let is_waiting = || unsafe { proc::readgstatus(gp) } == GWAITING;
-    // Why is said before: it may have gone on between the two.
+    // The reason is set before the status. The goroutine may have gone on between the two looks at
+    // the status.
     is_waiting() && g.waitreason.get() != WaitReason::Preempted && is_waiting()
 }
 
-/// Runs `f` on a goroutine, and returns when it waits in there, or has ended, as a short wait may on a slow machine.
+/// Runs `f` on a goroutine. Returns when the goroutine waits in `f`, or has ended, as a short wait
+/// may on a slow machine.
 pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let (tx, rx) = bounded(1);
     let handle = go(move || {
@@ -32,7 +35,7 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
     handle
 }
 
-/// Runs `f` on a goroutine when the caller waits. For tests that go instruction by instruction.
+/// Runs `f` on a goroutine when the caller waits. For tests that step through instructions.
 #[cfg(target_arch = "x86_64")]
 pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let this = proc::getg().expose_provenance();
@@ -45,8 +48,8 @@ pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'sta
     })
 }
 
-/// Lets others run until the goroutine that has stored its G here waits. With one P, it then doesn't run
-/// before the caller lets others run again.
+/// Lets others run until the goroutine that has stored its G in `parked` waits. With one P, it then
+/// doesn't run before the caller lets others run again.
 pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
     loop {
         let gp = parked.load(Ordering::Relaxed);
@@ -57,8 +60,8 @@ pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
     }
 }
 
-/// Waits until all goroutines but this one have left their stacks, which is later than who waits for them goes on. The
-/// count may be wrong for a moment while dead ones are handed back.
+/// Waits until all goroutines but this one have left their stacks. A join returns before that. The
+/// count may be wrong for a moment while dead G's are handed back.
 pub fn others_ended() {
     wait_until(|| num_goroutine() == 1);
 }
@@ -69,21 +72,21 @@ pub fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Sleeps with the thread, also where std's sleeps park: by a clock for which they don't.
+/// Blocks the thread for a while, also where std's sleeps park: they don't for this clock.
 pub fn sleep_with_thread(time: Duration) {
     let mut time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
     // SAFETY: the kernel reads the time, and writes what is left if a signal ends the sleep.
     while unsafe { libc::clock_nanosleep(libc::CLOCK_TAI, 0, &time, &mut time) } == libc::EINTR {}
 }
 
-/// A dump, which says who has lost its P.
+/// Returns a dump, which marks the goroutines that have lost their P.
 pub fn dump_with_detached() -> String {
     let mut text = Vec::new();
     dump_goroutines(&mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
-/// What a raw goroutine gets, as it gets it.
+/// Converts a reference to the argument of a raw goroutine.
 pub fn arg<T>(value: &T) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()
 }

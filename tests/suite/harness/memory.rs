@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// How many bytes of memory this process has.
+/// Returns the resident memory of this process, in bytes.
 pub fn resident() -> usize {
     let statm = fs::read_to_string("/proc/self/statm").expect("Linux has it");
     let pages: usize =
@@ -10,7 +10,7 @@ pub fn resident() -> usize {
     pages * 4096
 }
 
-/// Lets the process have so many bytes more than it has now.
+/// Limits the address space of the process to its current size and `more` bytes.
 pub fn allow(more: u64) {
     let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("the size");

@@ -1,11 +1,11 @@
-//! Each test has a process of its own: it may end that, set its environment and its limits, and count its
-//! goroutines and threads; and a deadlock is found only where no foreign thread could end it, as a harness's
-//! threads could.
+//! Each test has a process of its own. So it may end the process, set its environment and its
+//! limits, and count its goroutines and threads. It also has no threads of a harness: the runtime
+//! finds a deadlock only where no foreign thread could end it.
 //!
-//! A module lists its tests with [`tests!`]. A function without an argument runs in a new process: the binary
-//! again, which calls the same function on its first thread. One that takes a [`Test`] is called by the
-//! harness; what it passes to [`Test::process`] runs in a new process, which calls the same function, too,
-//! and stays in that call.
+//! A module lists its tests with [`tests!`]. A function without an argument runs in a new process:
+//! the binary again, which calls the same function on its first thread. The harness calls a
+//! function that takes a [`Test`]. What that passes to [`Test::process`] runs in a new process,
+//! which calls the same function, too, and stays in that call.
 
 pub mod asked;
 #[path = "../../common/emulator.rs"]
@@ -47,14 +47,14 @@ const TESTS: &str = "GOSCHED_TESTS";
 pub enum Tests {
     /// Those that aren't slow: `GOSCHED_TESTS` isn't set.
     Quick,
-    /// All, the slow ones with a tenth of their [`rounds`]: `short`.
+    /// All, with a tenth of the [`rounds`] of the slow ones: `short`.
     Short,
-    /// All, whole: `all`.
+    /// All, with all rounds: `all`.
     All,
 }
 
 impl Tests {
-    /// What the environment says.
+    /// Reads the environment.
     pub fn said() -> Tests {
         match env::var(TESTS).as_deref() {
             Err(_) => Tests::Quick,
@@ -73,9 +73,9 @@ pub fn rounds(full: usize) -> usize {
 /// A test.
 #[derive(Clone, Copy)]
 pub struct Test {
-    /// Where it is in the sources, from the crate on.
+    /// Its path in the sources, from the crate on.
     pub path: &'static str,
-    /// It takes a second or more, and so isn't among those that run by default.
+    /// Whether it takes a second or more, and so doesn't run by default.
     pub slow: bool,
     pub f: fn(Test),
 }
@@ -121,11 +121,12 @@ pub const fn is_slow(marks: &[&str]) -> bool {
     }
 }
 
-/// Runs the tests that the command line asks for; or what one of them has this process for.
+/// Runs the tests that the command line asks for; or, in a test's process, what the test passed to
+/// it.
 pub fn main(tests: &[Test]) -> ExitCode {
     if let Ok(name) = env::var(PROCESS_OF) {
         if cfg!(target_feature = "crt-static") {
-            // There are no others in a static program.
+            // A static program has no other kind of goroutines.
             // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
             unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
         }
@@ -137,7 +138,7 @@ pub fn main(tests: &[Test]) -> ExitCode {
 }
 
 impl Test {
-    /// Its name: the path, in the crate.
+    /// Its name: the path within the crate.
     pub fn name(self) -> &'static str {
         self.path.split_once("::").expect("a path begins with the crate").1
     }
@@ -147,7 +148,7 @@ impl Test {
         println!("skipped: {}: {why}", self.name());
     }
 
-    /// Whether an emulator runs this, and so the test is skipped: `why`.
+    /// Whether the test is skipped because an emulator runs it, for the reason `why`.
     pub fn skipped_in_emulator(self, why: &str) -> bool {
         let skipped = emulator().is_some();
         if skipped {
@@ -156,12 +157,12 @@ impl Test {
         skipped
     }
 
-    /// Whether no deadlock is found here, and so the test is skipped.
+    /// Whether the test is skipped because no deadlock is found here.
     pub fn deadlock_unseen(self) -> bool {
         self.skipped_in_emulator("a thread of its own could end the deadlock, for all we know")
     }
 
-    /// A process that does `body` on its first thread, and then ends well.
+    /// Returns a process that runs `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
             // SAFETY: no memory is passed. The process ends with the harness's thread that has
@@ -174,15 +175,15 @@ impl Test {
     }
 }
 
-/// Has goroutines share the thread-locals of their threads, and runs `main`: for tests of what such goroutines take, and
-/// of what they aren't safe from.
+/// Runs `main` with goroutines that share the thread-locals of their threads: for tests of what
+/// such goroutines need, and of what they aren't safe from.
 pub fn run_lean<T: Send>(main: impl FnOnce() -> T + Send) -> T {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
     unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
     run(main)
 }
 
-/// [`run`], with so many P's: what the environment says of a process that has begun with this.
+/// [`run`] with `procs` P's, as if the environment had set that when the process began.
 pub fn run_with_procs<T: Send>(procs: usize, main: impl FnOnce() -> T + Send) -> T {
     // SAFETY: there is one thread.
     unsafe { env::set_var("GOMAXPROCS", procs.to_string()) };

@@ -41,7 +41,7 @@ macro_rules! streams {
                 }
 
                 fn end(&self, how: Shutdown) {
-                    // It may be at an end.
+                    // The stream may be at an end.
                     let _ = self.shutdown(how);
                 }
 
@@ -69,8 +69,7 @@ fn in_blocking_mode(stream: net::TcpStream) -> net::TcpStream {
     stream
 }
 
-/// Listens at an address of this process's own: another one doesn't come to have the port when this
-/// is closed.
+/// Listens at an address of this process's own: no other process gets the port when this is closed.
 pub fn listen() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind((own_ip(), 0)).unwrap();
     let addr = listener.local_addr().unwrap();
@@ -101,23 +100,23 @@ fn set<T>(socket: &impl AsFd, option: libc::c_int, value: T) {
     assert_eq!(ret, 0);
 }
 
-/// Has the other end hear, when this one is closed, that the connection is broken. (One of this machine
-/// hears that, too, if there is something that wasn't read.)
+/// Makes a close break the connection, as the other end notices. (The other end of a local socket
+/// notices that, too, if there is something that wasn't read.)
 pub fn to_be_reset(socket: &impl AsFd) {
     set(socket, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
-/// Has the close wait until what was written has arrived, for an hour at most.
+/// Makes the close wait until what was written has arrived, for an hour at most.
 pub fn to_linger(socket: &impl AsFd) {
     set(socket, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 3600 });
 }
 
-/// Has writers wait sooner.
+/// Makes writers wait sooner.
 pub fn small_buffer(socket: &impl AsFd) {
     set(socket, libc::SO_SNDBUF, 8192);
 }
 
-/// Descriptors, as many as there can be.
+/// Opens as many descriptors as there can be.
 pub fn all_descriptors() -> Vec<File> {
     let mut all = Vec::new();
     loop {
@@ -129,7 +128,7 @@ pub fn all_descriptors() -> Vec<File> {
     }
 }
 
-/// Calls `f` until it isn't for want of a descriptor that it fails.
+/// Calls `f` until it doesn't fail for lack of a descriptor.
 pub fn when_there_are_descriptors<R>(mut f: impl FnMut() -> io::Result<R>, wanting: &AtomicUsize) -> R {
     loop {
         match f() {

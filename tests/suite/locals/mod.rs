@@ -1,4 +1,4 @@
-//! Goroutines with thread-locals of their own: to the code that they run they are threads.
+//! Goroutines with their own thread-locals: to the code that they run they are threads.
 
 #[cfg(feature = "rooms")]
 mod debugged;
@@ -31,13 +31,13 @@ fn own<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<
     Builder::new().own_locals().go(f).unwrap()
 }
 
-/// Runs `f` on so many such goroutines, and returns what they return.
+/// Runs `f` on `n` such goroutines, and returns their results.
 fn each<T: Send + 'static>(n: usize, f: impl Fn(usize) -> T + Send + Copy + 'static) -> Vec<T> {
     let handles: Vec<_> = (0..n).map(|i| own(move || f(i))).collect();
     handles.into_iter().map(|handle| handle.join().unwrap()).collect()
 }
 
-/// `main` at 1, 2 and 8 P's, while goroutines lose theirs where they are found.
+/// Runs `main` with 1, 2 and 8 P's, while goroutines lose their P's wherever they are.
 fn with_procs(test: Test, main: impl Fn() + Send + Sync) {
     with_procs_and(test, |process| process, main);
 }
@@ -52,7 +52,7 @@ fn with_procs_and(test: Test, set: impl Fn(Process) -> Process, main: impl Fn() 
     }
 }
 
-/// Lets others run, and perhaps goes on on another thread.
+/// Lets others run, and perhaps continues on another thread.
 fn moves() {
     (0..3).for_each(|_| yield_now());
 }

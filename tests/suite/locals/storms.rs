@@ -1,6 +1,6 @@
-//! Many lives, and many that lose their P's wherever they are.
+//! Many short-lived goroutines, and many that lose their P's wherever they are.
 //!
-//! For long, run with `STRESS_LIVES` and `STRESS_SECONDS`.
+//! `STRESS_LIVES` and `STRESS_SECONDS` make the storms longer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -30,13 +30,14 @@ tests! {
 /// How many goroutines live at a time.
 const AT_ONCE: usize = 100;
 
-/// How many times the memory is looked at.
+/// How many times the memory is measured.
 const PARTS: usize = 10;
 
-/// A leak is at least so many bytes of each life: the smallest thing that it has takes more.
+/// A leak is at least this number of bytes per goroutine: the smallest thing that one has takes
+/// more.
 const LEAK: usize = 100;
 
-/// Destructors that have run.
+/// How many destructors have run.
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
 struct Memory(Vec<u8>);
@@ -58,7 +59,7 @@ fn memory(rng: &mut Rng) -> Memory {
     Memory(vec![len as u8; len])
 }
 
-/// Leaves two values for destructors, and frees what another one has allocated.
+/// Leaves two values for destructors, and frees memory that another goroutine has allocated.
 fn live(rng: &mut Rng) {
     static HANDED_ON: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
     FIRST.with_borrow_mut(|first| assert!(first.replace(memory(rng)).is_none(), "another one's"));
@@ -96,7 +97,7 @@ fn lives(test: Test) {
             }
             eprintln!("{lives} lives; KiB after each tenth of them: {held:?}");
             assert_eq!(DROPPED.load(Ordering::Relaxed), rounds * PARTS * AT_ONCE * 2);
-            // An allocator, or an emulator, may have more at some time; what leaks does so in each part.
+            // An allocator, or an emulator, may hold more at some time. A leak shows in each part.
             let least = held[PARTS / 2 - 1..].windows(2).map(|two| two[1].saturating_sub(two[0])).min();
             assert!(least.unwrap() < rounds * AT_ONCE * LEAK / 1024, "a life keeps {LEAK} bytes: {held:?}");
         });
@@ -110,7 +111,7 @@ thread_local! {
     static NUMBERS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Works at what takes thread-locals and locks, for a while.
+/// Works for a while with thread-locals and locks.
 fn work(rng: &mut Rng, sink: &File) {
     let n = rng.below(1_000);
     match rng.below(6) {
@@ -148,7 +149,7 @@ fn work(rng: &mut Rng, sink: &File) {
     }
 }
 
-/// How long they work if nothing else is said.
+/// How long they work by default.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 fn stopped_anywhere(test: Test) {

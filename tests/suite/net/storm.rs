@@ -1,4 +1,5 @@
-//! Connections while signals keep interrupting every thread, and while everything else goes wrong, too.
+//! Connections while signals keep interrupting every thread, and while everything else goes wrong,
+//! too.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -32,7 +33,7 @@ fn listen_here() -> (UnixListener, SocketAddr) {
     (UnixListener::bind_addr(&addr).unwrap(), addr)
 }
 
-/// In an accept, in a connect, in the poller: until there were many.
+/// In an accept, in a connect, and in the poller, until there were many signals.
 fn signals_while_all_wait(test: Test) {
     with_one_p_and_several(test, || {
         in_a_storm(|| {
@@ -50,7 +51,8 @@ fn signals_while_all_wait(test: Test) {
                 s.go(|| while a.get(&mut [0]).unwrap() == 1 && a.put(b"!").unwrap() == 1 {});
                 s.go(|| {
                     while !over() {
-                        // One is in the queue, the others wait to be; and then all for this.
+                        // One connection is in the queue, the others wait to be; and then all wait
+                        // for this.
                         let clients = [(); 4].map(|()| s.go(|| UnixStream::connect_addr(addr).unwrap()));
                         sleep(5 * MS);
                         for _ in 0..4 {
@@ -90,16 +92,16 @@ enum Fault {
 /// The longest chunk.
 const MOST: usize = 5000;
 
-/// What a connection is to suffer.
+/// The faults that a connection is to suffer.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     id: usize,
     fault: Fault,
-    /// At which end: 0 is the client.
+    /// The end that has the fault: 0 is the client.
     at: usize,
     /// How much the client sends, and how much the server.
     lens: [usize; 2],
-    /// How much at a time, at most.
+    /// How much it sends at a time, at most.
     chunk: usize,
 }
 
@@ -114,7 +116,7 @@ impl Plan {
         self.id.is_multiple_of(2)
     }
 
-    /// What one end sends, a chunk of it.
+    /// Returns a chunk of what one end sends.
     fn bytes(&self, end: usize, at: usize, len: usize) -> &'static [u8] {
         const PERIOD: usize = 65521;
         static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -130,7 +132,7 @@ impl Plan {
 /// How far one direction came at one end, and why no further.
 type Ended = (usize, Option<ErrorKind>);
 
-/// Until when to wait: for good, for long, or no longer than a moment.
+/// Until when to wait: for good, for a long time, or for a moment.
 fn some_time(rng: &mut Rng) -> Option<Instant> {
     let ahead = [None, Some(HOUR), Some(Duration::from_micros(rng.below(3000) as u64))];
     ahead[rng.below(3)].map(|ahead| Instant::now() + ahead)
@@ -148,7 +150,8 @@ impl<T: Sync> End<'_, Pollable<T>>
 where
     Pollable<T>: Stream,
 {
-    /// Sends and receives all, with its fault; says how far it has received, and how far it has sent.
+    /// Sends and receives everything, with its fault. Returns how far it has received, and how far
+    /// it has sent.
     fn run(&self, rng: &mut Rng) -> [Ended; 2] {
         let mut rngs = [rng.fork(), rng.fork(), rng.fork()];
         let [first, second, third] = &mut rngs;
@@ -162,7 +165,7 @@ where
         })
     }
 
-    /// How long the next chunk is. Waits now and then.
+    /// Returns the length of the next chunk. Waits now and then.
     fn chunk(&self, rng: &mut Rng) -> usize {
         match rng.below(300) {
             0 => sleep(Duration::from_micros(rng.below(1000) as u64)),
@@ -172,7 +175,7 @@ where
         1 + rng.below(self.plan.chunk)
     }
 
-    /// Whether a direction has ended only for now; then it has another deadline.
+    /// Whether a direction has ended only for now. It then has another deadline.
     fn later(&self, error: ErrorKind, rng: &mut Rng, set: fn(&Pollable<T>, Option<Instant>)) -> bool {
         let later = error == ErrorKind::TimedOut && self.plan.fault == Fault::Deadlines;
         if later {
@@ -235,10 +238,10 @@ where
     }
 }
 
-/// What has become of each connection's two ends.
+/// How each connection's two ends came out.
 type Ends = Mutex<Vec<[Option<[Ended; 2]>; 2]>>;
 
-/// One end of a connection, from its first byte on: the server is told which one it is.
+/// One end of a connection, from its first byte on, which tells the server which connection it is.
 fn one_end<T: Sync>(stream: Pollable<T>, plans: &[Plan], id: Option<usize>, mut rng: Rng, ends: &Ends)
 where
     Pollable<T>: Stream,
@@ -259,7 +262,7 @@ where
     }
 }
 
-/// What the server is told first.
+/// Reads the first byte, which tells the server which connection it is.
 fn first_byte(stream: &impl Stream) -> io::Result<usize> {
     let mut byte = [0];
     match stream.get(&mut byte)? {
@@ -273,7 +276,7 @@ fn check(plan: &Plan, ends: &[Option<[Ended; 2]>; 2]) {
     let says = || format!("{plan:?}: {ends:?}");
     let fails = matches!(plan.fault, Fault::Close | Fault::Reset);
     let &[Some(client), server] = ends else { panic!("{}", says()) };
-    // It may have been at an end before it was accepted.
+    // The connection may have ended before it was accepted.
     let Some(server) = server else { return assert!(fails, "{}", says()) };
     for (number, [(received, end), (sent, failed)], there) in [(0, client, server), (1, server, client)] {
         let (of_receiver, of_sender): (&[ErrorKind], &[ErrorKind]) = match (fails, plan.at == number) {
@@ -287,7 +290,7 @@ fn check(plan: &Plan, ends: &[Option<[Ended; 2]>; 2]) {
         assert!(failed.is_none_or(|failed| of_sender.contains(&failed)), "{}", says());
         assert!(received <= there[1].0 && (fails || received == there[1].0), "{}", says());
         assert!(failed.is_some() || sent == plan.lens[number], "{}", says());
-        // Who hasn't said that this is the end has broken off.
+        // An end that failed before its half close has broken the connection off.
         if plan.fault == Fault::Reset && plan.is_tcp() && plan.at != number && there[1].1.is_some() {
             assert!([end, failed].contains(&Some(ErrorKind::ConnectionReset)), "{}", says());
         }
@@ -301,7 +304,8 @@ fn open_descriptors() -> usize {
     links.filter(|link| !link.starts_with("/proc") && !link.starts_with("/sys")).count()
 }
 
-/// Makes the connections, one in two this machine's, while descriptors run out again and again.
+/// Makes the connections, every second one a local socket, while descriptors run out again and
+/// again.
 fn connect_all(plans: &[Plan], rng: &mut Rng, ends: &Ends) {
     let (ref wanting, ref over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (ref tcp, tcp_addr) = listen();

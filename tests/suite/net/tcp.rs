@@ -1,4 +1,4 @@
-//! TCP: connections, and how they come about and end.
+//! TCP: connections, and how they begin and end.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -117,7 +117,7 @@ fn tcp_half_closed(test: Test) {
         assert_eq!((&peeked, all.as_str()), (b"wh", "whole"));
         echo.join().unwrap();
 
-        // Who waits for what was shut down goes on.
+        // A goroutine that waits for a stream goes on when the stream is shut down.
         let (a, _b) = tcp_pair();
         let a = Arc::new(a);
         let reader = {
@@ -130,7 +130,7 @@ fn tcp_half_closed(test: Test) {
     });
 }
 
-/// All comes at once, and the kernel tells of it once.
+/// Data and end come at once, and the kernel reports them once.
 fn tcp_ends_right_behind_the_data(test: Test) {
     with_one_p_and_several(test, || {
         for round in 0..300 {
@@ -157,7 +157,7 @@ fn tcp_ends_right_behind_the_data(test: Test) {
     });
 }
 
-/// A read ends before it, although there is more behind it.
+/// A read ends before the urgent byte, although there is more behind it.
 fn tcp_urgent_data(test: Test) {
     if test.skipped_in_emulator("sockets are its own") {
         return;
@@ -193,7 +193,7 @@ fn tcp_connect_fails(test: Test) {
         assert_eq!(kind(TcpStream::connect_timeout(&addr, Duration::ZERO)), ErrorKind::InvalidInput);
         assert_eq!(kind(TcpStream::connect(&[][..] as &[SocketAddr])), ErrorKind::InvalidInput);
         assert_eq!(kind(TcpStream::connect("no port")), ErrorKind::InvalidInput);
-        // The first that can be connected to.
+        // Connects to the first address that accepts.
         let listener = TcpListener::bind(ANY).unwrap();
         let second = listener.local_addr().unwrap();
         let client = go(move || {
@@ -206,21 +206,22 @@ fn tcp_connect_fails(test: Test) {
     });
 }
 
-/// Whether as many connections wait to be accepted as there may be.
+/// Whether the queue of the listener is full.
 fn is_full(listener: &TcpListener) -> bool {
-    // SAFETY: all zero is one.
+    // SAFETY: all zero is a tcp_info.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let (fd, mut len) = (listener.as_fd().as_raw_fd(), size_of_val(&info) as libc::socklen_t);
-    // SAFETY: the kernel writes `info`, and how long that is.
+    // SAFETY: the kernel writes `info`, and its length.
     let ret =
         unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &mut len) };
     assert_eq!(ret, 0);
-    // Of a listener these are the length of its queue, and the limit, which one more may pass.
+    // For a listener these are the length of its queue, and the limit, which one more connection
+    // may pass.
     info.tcpi_unacked > info.tcpi_sacked
 }
 
-/// A listener whose queue is full doesn't answer. Also what is in the queue, and when a connect began that
-/// wasn't answered in 30 ms, and how it ended.
+/// Returns a listener with a full queue, which doesn't answer; the queued connections; and when a
+/// connect began that wasn't answered in 30 ms, and how it ended.
 fn full_listener() -> (TcpListener, Vec<TcpStream>, Instant, io::Error) {
     let (listener, addr) = listen();
     // SAFETY: no memory is passed.
@@ -295,8 +296,8 @@ fn tcp_connect_in_two_steps(test: Test) {
 
 const NO_NETWORK: &str = "it may not have a network of its own";
 
-/// Has this thread, which is the process's only one, be in a network of its own; false if that
-/// isn't allowed.
+/// Moves this thread, which is the process's only one, into its own network namespace. Returns
+/// false if that isn't allowed.
 fn in_own_network() -> bool {
     let mut lo = [0_u8; 40]; // an ifreq
     lo[..2].copy_from_slice(b"lo");
@@ -311,7 +312,7 @@ fn in_own_network() -> bool {
 
 fn tcp_does_not_connect_to_itself(test: Test) {
     let process = test.process(|| {
-        // Where two ports are all that the kernel can choose from, it chooses the even one first.
+        // Where the kernel can choose only from two ports, it chooses the even one first.
         let ports = |first: u16| {
             let range = format!("{first} {}", first + 1);
             fs::write("/proc/sys/net/ipv4/ip_local_port_range", range)
@@ -336,7 +337,7 @@ fn tcp_does_not_connect_to_itself(test: Test) {
                 let begun = TcpStream::begin_connect(&addr(ip)).and_then(|stream| stream.finish_connect());
                 assert_eq!(kind(begun), ErrorKind::ConnectionRefused, "{ip}");
             }
-            // A listener's port isn't one to choose.
+            // The kernel doesn't choose a listener's port.
             let addr = addr("127.0.0.1");
             let _listener = TcpListener::bind(addr).unwrap();
             assert_eq!(TcpStream::connect(addr).unwrap().peer_addr().unwrap(), addr);
@@ -359,7 +360,7 @@ fn tcp_options_and_clones(test: Test) {
         assert!(also_a.nodelay().unwrap());
         assert_eq!(also_a.ttl().unwrap(), 99);
         assert!(a.take_error().unwrap().is_none());
-        // Each waits for itself.
+        // Each of them waits for itself.
         a.set_read_timeout(Some(MS)).unwrap();
         assert_eq!(also_a.read_timeout().unwrap(), None);
         let reader = go(move || read_one(&also_a).unwrap());
@@ -371,8 +372,8 @@ fn tcp_options_and_clones(test: Test) {
     });
 }
 
-/// A signal would end the close at once, and close says so to nobody. One of the runtime's may be
-/// under way when the close begins.
+/// A signal would end the close at once, and nobody would hear of it. One of the runtime's signals
+/// may be under way when the close begins.
 fn a_close_lingers(test: Test) {
     with_one_p_and_several(test, || {
         lingers(drop);
@@ -380,7 +381,7 @@ fn a_close_lingers(test: Test) {
     });
 }
 
-/// Fails if `close` returns before what was written is read.
+/// Fails if `close` returns before the data are read.
 fn lingers(close: impl FnOnce(TcpStream) + Send + 'static) {
     let (stream, peer) = tcp_pair();
     to_linger(&stream);
@@ -400,7 +401,7 @@ fn lingers(close: impl FnOnce(TcpStream) + Send + 'static) {
     while !begun.load(Ordering::SeqCst) {
         yield_now();
     }
-    // Goroutines that want its P.
+    // Goroutines that want the closer's P.
     scope(|s| (0..4).for_each(|_| drop(s.go(let_them_wait))));
     for _ in 0..3 {
         other_threads().for_each(|thread| send(thread, libc::SIGURG));
@@ -448,7 +449,7 @@ fn a_listener_is_closed(test: Test) {
     });
 }
 
-/// Nothing is lost: the connection waits until there is a descriptor for it.
+/// No connection is lost: each waits until there is a descriptor for it.
 fn accept_without_descriptors(test: Test) {
     with_one_p_and_several(test, || {
         let (listener, addr) = listen();

@@ -1,4 +1,4 @@
-//! Where goroutines wait for each other, and who makes them wait.
+//! Where goroutines wait for each other, and which goroutines make them wait.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ tests! {
     a_rate_counts_what_it_leaves_out
 }
 
-/// For how long others are made to wait.
+/// For how long a goroutine makes others wait.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn block() -> decode::Profile {
@@ -111,7 +111,8 @@ fn each_way_to_wait() {
         black_box(());
     }
 
-    // One that seems to wait may have been preempted, and not wait at all later: then another round does it.
+    // A goroutine that seems to wait may have been preempted, and not wait at all later. Then
+    // another round does it.
     let round = || {
         let (tx, rx) = bounded::<()>(0);
         let (full, gone) = bounded::<()>(0);
@@ -202,7 +203,7 @@ fn who_holds_a_mutex_makes_others_wait() {
         let profile = mutex();
         assert_eq!(profile.sum("::holds", 0), 1, "{profile:#?}");
         assert!(profile.sum("::holds", 1) > 0, "{profile:#?}");
-        // Who has waited makes the next one wait.
+        // Each goroutine that has waited makes the next one wait.
         assert_eq!(profile.sum("::wants", 0), 3, "{profile:#?}");
         assert!(block().samples.is_empty());
     });
@@ -232,7 +233,7 @@ fn writers_make_readers_wait() {
     });
 }
 
-/// Short waits that are told of stand for those that aren't.
+/// The short waits that are recorded stand for those that aren't.
 fn a_rate_counts_what_it_leaves_out() {
     const WAITS: i64 = 20_000;
     #[inline(never)]
@@ -240,8 +241,8 @@ fn a_rate_counts_what_it_leaves_out() {
         (0..WAITS).for_each(|_| from.recv().unwrap());
     }
 
-    // A wait here takes a microsecond; on a machine that is busy with other things some take much
-    // longer. With one P no value goes from thread to thread, which may take a time slice each
+    // A wait here takes a microsecond; some take much longer on a machine that is busy with other
+    // things. With one P no value goes from thread to thread, which may take a time slice each
     // there.
     set_block_profile_rate(20_000);
     run_with_procs(1, || {

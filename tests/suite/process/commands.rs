@@ -1,4 +1,4 @@
-//! What a command is, and the streams of its child. std's are the measure.
+//! Commands, and the streams of their children. std's commands are the measure.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -50,7 +50,7 @@ fn both_outputs_at_once() {
 
 fn nobody_reads_its_input() {
     run(|| {
-        // It goes on until its output is closed, too.
+        // The child goes on until its output is closed, too.
         let mut command = sh("exec <&-; echo closed; head -c 1000000 /dev/zero");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -59,7 +59,7 @@ fn nobody_reads_its_input() {
         assert_eq!(child.try_wait().unwrap(), None);
         drop(output);
         child.wait().unwrap();
-        // It ends while a writer waits for room.
+        // The child ends while a writer waits for room.
         let (mut child, mut input) = cat();
         let writer = go_until_it_waits(move || input.write_all(&[b'x'; 1 << 20]));
         child.kill().unwrap();
@@ -90,7 +90,7 @@ fn outputs_become_inputs() {
         let mut second = Command::new("cat");
         second.stdin(first.stdout.take().unwrap()).stdout(Stdio::piped());
         let mut second = second.spawn().unwrap();
-        // In blocking mode, as it expects it.
+        // In blocking mode, as the child expects.
         let mode = fs::read_to_string(format!("/proc/{}/fdinfo/0", second.id())).unwrap();
         let flags = mode.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
         assert_eq!(i32::from_str_radix(flags, 8).unwrap() & libc::O_NONBLOCK, 0);
@@ -106,7 +106,7 @@ fn outputs_become_inputs() {
     });
 }
 
-/// Who is behind each stream of a child, with no numbers of pipes.
+/// Returns what each stream of a child is connected to, without the numbers of pipes.
 fn shown(path: &str) -> String {
     let text = fs::read_to_string(path).unwrap();
     fs::remove_file(path).unwrap();
@@ -115,7 +115,7 @@ fn shown(path: &str) -> String {
         .collect()
 }
 
-/// How a command's streams are with each of its functions, in turn.
+/// Returns the streams of a command with each of its functions, in turn.
 macro_rules! streams {
     ($command:ty, $path:expr) => {{
         let script = format!("for i in 0 1 2; do readlink /proc/$$/fd/$i; done > {}", $path);
@@ -152,15 +152,15 @@ fn streams_are_as_std_has_them(test: Test) {
         let before = modes();
         let expected = streams!(process::Command, path);
         assert_eq!(run(|| streams!(Command, path)), expected);
-        // They are other processes', too.
+        // The streams are other processes', too.
         assert_eq!(modes(), before);
     });
-    // Its input is a pipe: otherwise it would be as if nothing was inherited.
+    // Its input is a pipe: otherwise the output would look as if nothing was inherited.
     let ended = process.start().wait_with_output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// What comes of commands that can't be started, or fail.
+/// The errors of commands that can't be started, or that fail.
 macro_rules! failures {
     ($command:ty) => {{
         let missing: &str = "/there/is/no/such/program";
@@ -207,7 +207,7 @@ fn a_command_is_what_was_said() {
         let mut inner = process::Command::new("sh");
         inner.arg0("another").args(["-c", "echo $0"]);
         assert_eq!(text(&mut inner.into()), "another\n");
-        // What is called in the child, for which it is forked.
+        // A function that runs in the child, for which the command forks.
         let refused = |errno| {
             let mut inner = process::Command::new("true");
             let refuses = move || if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) };
@@ -220,7 +220,8 @@ fn a_command_is_what_was_said() {
     });
 }
 
-/// The goroutine that reads one of the outputs is the crate's: nothing of the program's is cloned for it.
+/// The goroutine that reads one of the outputs is the crate's, so nothing of the program's is
+/// cloned for it.
 fn what_is_inherited_isnt_its_readers() {
     goroutine_local! {
         inherit static NAMES: RefCell<Vec<String>> = RefCell::new(Vec::new());

@@ -1,4 +1,4 @@
-//! The end of a child, and who waits for it.
+//! The end of a child, and the goroutines that wait for it.
 
 use std::fs;
 use std::io::Write;
@@ -86,7 +86,7 @@ fn a_killed_child_says_so() {
         let status = child.wait().unwrap();
         assert_eq!((status.signal(), status.code()), (Some(libc::SIGKILL), None));
         child.kill().unwrap();
-        // By another, while somebody waits.
+        // The child is killed by another call, while a goroutine waits.
         let (mut child, _input) = cat();
         let id = child.id();
         let wait = go_until_it_waits(move || child.wait().unwrap());
@@ -96,7 +96,8 @@ fn a_killed_child_says_so() {
     });
 }
 
-/// Something else in the program has waited for the child: whoever has its number now isn't killed.
+/// Another part of the program has waited for the child. A process that has its number now isn't
+/// killed.
 fn a_number_that_may_be_anothers() {
     run(|| {
         let (mut child, input) = cat();
@@ -110,7 +111,7 @@ fn a_number_that_may_be_anothers() {
     });
 }
 
-/// It is a zombie then, for whoever waits.
+/// The dropped child becomes a zombie, until something waits for it.
 fn a_dropped_child_goes_on() {
     run(|| {
         let mut child = sh("read code; exit $code").stdin(Stdio::piped()).spawn().unwrap();
@@ -136,7 +137,7 @@ fn a_program_that_ignores_sigchld() {
             drop(input);
             let errors = wait.join().unwrap().map(|error| error.raw_os_error());
             assert_eq!(errors, [Some(libc::ECHILD); 2]);
-            // One that has ended long ago.
+            // A child that has ended long ago.
             let mut child = Command::new("true").spawn().unwrap();
             sleep(SHORT);
             assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
@@ -144,7 +145,7 @@ fn a_program_that_ignores_sigchld() {
     });
 }
 
-/// Waits that a thread is for, or that look again and again.
+/// Waits that need a thread, or that look again and again.
 fn waits_all_the_same() {
     assert_eq!(sh("exit 7").status().unwrap().code(), Some(7));
     let (mut child, mut input) = cat();
@@ -178,7 +179,7 @@ fn without_a_pidfd(test: Test) {
     }
 }
 
-/// The child is there when that is found.
+/// The child exists when the lack of descriptors is found.
 fn with_no_descriptor_left() {
     run(|| {
         assert!(Command::new("true").status().unwrap().success());

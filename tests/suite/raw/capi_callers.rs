@@ -1,5 +1,6 @@
-//! Each C function for programs where it can be called and where it can't, and with NULL: the table at the head
-//! of the header is true. Those for who ports a runtime aren't in it: their docs say it.
+//! Calls each C function for programs where it can be called and where it can't, and with NULL: the
+//! table at the head of the header must be true. Functions for ports aren't in the table: their
+//! docs say where they may be called.
 
 use std::env;
 use std::ffi::c_void;
@@ -21,7 +22,8 @@ tests! {
 
 const HEADER: &str = include_str!("../../../include/gosched.h");
 
-/// Where the functions of the table are declared: those that only a port needs say themselves where they may be called.
+/// The files that declare the functions of the table. Functions that only a port needs say
+/// themselves where they may be called.
 const FOR_PROGRAMS: [&str; 2] =
     [include_str!("../../../src/capi/header/goroutine.rs"), include_str!("../../../src/capi/header/chan.rs")];
 
@@ -53,8 +55,8 @@ const PLACES: [(Place, usize); 8] = [
     (Null, 4),
 ];
 
-/// A function of the header's: its name, and a call that returns what came of it, in the table's words. With
-/// NULL if the place says so.
+/// A function of the header: its name, and a call that returns its outcome in the table's words.
+/// The call passes NULL if the place says so.
 type Function = (&'static str, fn(Place) -> String);
 
 fn yes() -> String {
@@ -116,7 +118,7 @@ unsafe fn channel(capacity: usize, full: bool) -> *mut Chan {
     chan
 }
 
-/// The value that is sent, or NULL.
+/// Returns the value to send, or NULL.
 fn value(place: Place) -> *mut c_void {
     static VALUE: AtomicU64 = AtomicU64::new(0);
     if place == Null { ptr::null_mut() } else { VALUE.as_ptr().cast() }
@@ -133,12 +135,12 @@ unsafe extern "C" fn send_one(chan: *mut c_void) {
     unsafe { gosched_chan_send(chan.cast(), (&raw const word).cast()) };
 }
 
-/// A channel without room, at whose other end a goroutine is `f`, where the caller may wait for it.
+/// A channel without room. A goroutine runs `f` at its other end, where the caller may wait for it.
 unsafe fn partner(place: Place, f: unsafe extern "C" fn(*mut c_void)) -> *mut Chan {
     // SAFETY: `f` takes a channel, which is never freed.
     unsafe {
         let chan = channel(0, false);
-        // What doesn't wait might find it there already.
+        // A call that doesn't wait might find it there already.
         if !matches!(place, BeforeRun | Blocking) {
             assert_eq!(gosched_newproc_fixed(Some(f), chan.cast(), 0), 0);
         }
@@ -150,7 +152,7 @@ fn null<T>(place: Place, f: T) -> Option<T> {
     (place != Null).then_some(f)
 }
 
-/// [`FUNCTIONS`]: names, and what to do with each at a place.
+/// [`FUNCTIONS`]: names, and the call of each at a place.
 macro_rules! functions {
     ($($name:ident($place:pat) $call:block)*) => {
         [$((stringify!($name), |$place| {
@@ -278,7 +280,7 @@ unsafe extern "C" fn ready_the_parked(_: *mut c_void) {
     }
 }
 
-/// Whether it was said what came of the call.
+/// Whether the outcome of the call was printed.
 static SAID: AtomicBool = AtomicBool::new(false);
 
 fn say(outcome: &str) {
@@ -286,7 +288,7 @@ fn say(outcome: &str) {
     SAID.store(true, Ordering::Release);
 }
 
-/// Makes the call that `arg`, a [`Call`], is.
+/// Makes the call that `arg` points to.
 unsafe extern "C" fn call(arg: *mut c_void) {
     // SAFETY: a call is passed, whose function takes care of itself.
     unsafe {
@@ -304,7 +306,7 @@ unsafe extern "C" fn call_and_go_on(_: *mut Goroutine, arg: *mut c_void) -> bool
     false
 }
 
-/// The main function: makes the call where it is to be made.
+/// The main function: makes the call at its place.
 unsafe extern "C" fn call_inside(arg: *mut c_void) -> *mut c_void {
     // SAFETY: a call is passed. Goroutines with fixed stacks run any code.
     unsafe {
@@ -344,11 +346,11 @@ fn make(call_to_make: Call) {
     }
 }
 
-/// What came of a call, in the table's words.
+/// Returns the outcome of a call, in the table's words.
 fn outcome(ended: &Ended, name: &str) -> String {
     let said = ended.stderr.lines().find_map(|line| line.strip_prefix("outcome: "));
     match ended.status.code() {
-        // Go's words are what a Rust program gets for the same.
+        // A Rust program gets Go's words for the same.
         Some(2) if ended.stderr.contains("fatal error: go of nil func value\n") => "ends".to_owned(),
         Some(2) if ended.stderr.contains(&format!("fatal error: {name}")) => "ends".to_owned(),
         Some(0) if said.is_some() => said.unwrap_or_default().to_owned(),
@@ -356,7 +358,7 @@ fn outcome(ended: &Ended, name: &str) -> String {
     }
 }
 
-/// What the header says of a function: a word for each column.
+/// Returns the header's row for a function: a word for each column.
 fn row(name: &str) -> Vec<&'static str> {
     let mut rows = HEADER.lines().map(|line| line.trim_start_matches(" *").split_whitespace());
     let row = rows.find(|words| words.clone().next() == Some(name) && words.clone().count() == 6);

@@ -28,7 +28,8 @@ fn new_timers(n: usize) -> Vec<Timer> {
     (0..n).map(|_| unsafe { zeroed() }).collect()
 }
 
-/// Waits until no heap has one of them, and those that have left it have fired: only then may they go.
+/// Waits until no heap has one of them, and those that have left it have fired. Only then may they
+/// be freed.
 fn drop_timers(timers: Vec<Timer>) {
     let in_heap = |t: &Timer| !matches!(t.status.load(Ordering::Acquire), TIMER_NO_STATUS | TIMER_REMOVED);
     while timers.iter().any(in_heap) {
@@ -37,7 +38,8 @@ fn drop_timers(timers: Vec<Timer>) {
     until_they_have_fired();
 }
 
-/// Waits until the timers that have left their heap have fired: whoever fires one has a P meanwhile.
+/// Waits until the timers that have left their heap have fired. A thread that fires one has a P
+/// meanwhile, so a stop of the world waits for it.
 fn until_they_have_fired() {
     // SAFETY: on a goroutine, which starts the world at once.
     unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) };
@@ -57,13 +59,13 @@ fn timers_of_one_p_fire_in_order(test: Test) {
             let end = nanotime() + 20_000_000;
             let mut when = || end - rng.below(20_000_000) as i64;
             let mut left = timers.len();
-            // Not to be preempted, or some fire before others are set.
+            // Without preemption: else some would fire before others are set.
             let mp = proc::acquirem();
             for (i, t) in timers.iter().enumerate() {
                 t.when.set(when());
                 t.f.set(Some(fire));
                 t.arg.set(ptr::from_ref(t).cast_mut().cast());
-                // SAFETY: they are waited for.
+                // SAFETY: `drop_timers` waits for them.
                 unsafe { proc::start_timer(t) };
                 let before = &timers[i / 2];
                 // SAFETY: likewise; they are all this goroutine's, which hasn't parked yet.
@@ -88,7 +90,7 @@ fn timers_of_one_p_fire_in_order(test: Test) {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
-/// What a timer was set to, first and second, and how often it fired for each.
+/// The times a timer was set to, first and second, and how often it fired for each.
 #[derive(Default)]
 struct Log {
     not_before: [AtomicI64; 2],
@@ -105,8 +107,8 @@ unsafe extern "C" fn note(log: *mut c_void, seq: usize) {
     log.fired[seq].fetch_add(1, Ordering::SeqCst);
 }
 
-/// A million, where all tests run whole. Half of them are stopped, a quarter are set again, by
-/// others than those who started them.
+/// A million, where all tests run whole. Half of them are stopped, and a quarter are set again, by
+/// other goroutines than those that started them.
 fn a_million_timers(test: Test) {
     for procs in ["1", "2", "4"] {
         let process = test.process(|| run(|| many_timers(&mut Rng::seeded())));
@@ -218,19 +220,19 @@ fn a_timer_without_a_time(test: Test) {
     process.end().with("exit status: 2").says("fatal error: timer when must be positive\n");
 }
 
-/// Goroutines that sleep, again and again, on stacks that have just grown, while somebody makes those
-/// stacks smaller.
+/// Goroutines sleep again and again on stacks that have just grown, while another goroutine shrinks
+/// those stacks.
 fn sleepers_on_stacks_that_shrink(test: Test) {
     const SLEEPERS: usize = 16;
     const NAPS: i64 = 200;
-    /// What makes a stack grow so far that the rest fits into a quarter.
+    /// Bytes that make a stack grow so far that the rest fits into a quarter.
     const MUCH: usize = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
     const SOME: usize = if cfg!(debug_assertions) { 4_096 } else { 1_024 };
 
     static GS: [AtomicPtr<G>; SLEEPERS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLEEPERS];
     static AWAKE: AtomicUsize = AtomicUsize::new(0);
     static EARLY: AtomicUsize = AtomicUsize::new(0);
-    /// How often one slept on a stack that shrank.
+    /// How often a goroutine slept on a stack that shrank.
     static SHRUNK: AtomicUsize = AtomicUsize::new(0);
 
     fn nothing() {}

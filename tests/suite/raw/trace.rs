@@ -1,4 +1,5 @@
-//! The events of the scheduler: of each goroutine, each P and each thread in an order that makes sense.
+//! The events of the scheduler: for each goroutine, P and thread, they come in an order that makes
+//! sense.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,7 +34,7 @@ use State::*;
 
 #[derive(Default)]
 struct Log {
-    /// By their numbers.
+    /// The states of the goroutines, by their numbers.
     goroutines: HashMap<u64, State>,
     /// How often each event has come.
     counts: HashMap<&'static str, usize>,
@@ -41,14 +42,14 @@ struct Log {
     procs: HashMap<i32, bool>,
     threads: HashMap<i64, bool>,
     parks: HashMap<u64, Vec<TraceBlockReason>>,
-    /// The label `job` of those that had it, event by event.
+    /// The label `job` of the goroutines that had it, event by event.
     labels: HashMap<u64, Vec<(&'static str, String)>>,
     wrong: Vec<String>,
 }
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-/// How often a goroutine has lost its P: for those that can't wait for the log's lock.
+/// How often a goroutine has lost its P. For readers that can't wait for the log's lock.
 static DETACHED: AtomicUsize = AtomicUsize::new(0);
 
 impl Log {
@@ -70,7 +71,7 @@ impl Log {
         }
     }
 
-    /// What the scheduler says of itself, the goroutine's status says already.
+    /// Fails unless the goroutine already has the status that the event implies.
     fn status(&mut self, name: &'static str, gp: &G) {
         let expected: &[u32] = match name {
             "create" | "sched" | "preempt" => &[GRUNNABLE],
@@ -132,7 +133,7 @@ fn tracer(event: Event<'_>) {
     }
 }
 
-/// Events that come in the end, and how many at least.
+/// The events that must have come in the end, and the least number of each.
 const EVENTS: [(&str, usize); 8] = [
     ("create", 12),
     ("sched", 1),
@@ -158,7 +159,7 @@ fn events_come_in_an_order_that_makes_sense(test: Test) {
     }
 }
 
-/// Fails unless there are so many detachments, at least.
+/// Fails unless there are at least `detachments` detachments.
 fn events_come_in_order(detachments: usize) {
     // SAFETY: the tracer notes, and nothing else.
     unsafe { set_tracer(tracer) };
@@ -185,7 +186,8 @@ fn events_come_in_order(detachments: usize) {
         calling.into_iter().for_each(|handle| handle.join().unwrap());
         assert_eq!(iter::pull(|y| (0..10).for_each(|i| y.yield_(i))).count(), 10);
         with_labels([("job", "17")], || go(|| with_labels([("job", "18")], yield_now))).join().unwrap();
-        // They lose their P's, want them back, and one allocates all the time, as the tracer does.
+        // They lose their P's and want them back. One of them allocates all the time, as the tracer
+        // does.
         let hogs: Vec<_> = (0..6_u64)
             .map(|i| {
                 go(move || {

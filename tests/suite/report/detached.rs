@@ -44,7 +44,8 @@ fn blocks() {
 /// How many of them compute.
 const HOGS: usize = 5;
 
-/// Has goroutines compute, and one block its thread, and does `f` when each has lost the only P.
+/// Makes goroutines compute, and one block its thread. Calls `f` when each of them has lost the
+/// only P.
 fn beside_hogs(f: impl FnOnce()) {
     let mut hogs: Vec<_> = (0..HOGS).map(|_| Builder::new().name("computes").go(computes).unwrap()).collect();
     hogs.push(Builder::new().name("blocks").go(blocks).unwrap());
@@ -58,7 +59,7 @@ fn beside_hogs(f: impl FnOnce()) {
     hogs.into_iter().for_each(|hog| hog.join().unwrap());
 }
 
-/// Fails unless the dump has the frames of all, and says that they are detached.
+/// Fails unless the dump has the frames of all of them, and says that they are detached.
 fn assert_all_there(dump: &str) {
     for (name, n) in [("computes", HOGS), ("blocks", 1)] {
         let parts: Vec<&str> =
@@ -123,7 +124,7 @@ fn a_dump_leaves_its_p(test: Test) {
 fn none_waits_for_its_turn_in_malloc(test: Test) {
     const MANY: usize = 40;
 
-    // About half of its time it is in malloc.
+    // The goroutine is in malloc about half of its time.
     const OWN: usize = if cfg!(debug_assertions) { 1 } else { 20 };
     #[inline(never)]
     fn allocates() {
@@ -158,7 +159,7 @@ fn none_waits_for_its_turn_in_malloc(test: Test) {
     }
 }
 
-/// Those that wait for their turn hold locks of malloc's, which a dump needs, too.
+/// Goroutines that wait for their turn hold locks of malloc's, which a dump needs, too.
 fn dumps_beside_many_that_allocate(test: Test) {
     const MANY: usize = 40;
 
@@ -174,7 +175,7 @@ fn dumps_beside_many_that_allocate(test: Test) {
                 (0..MANY).map(|_| Builder::new().name("allocates").go(allocates).unwrap()).collect();
             for _ in 0..rounds(50) {
                 let dump = dump();
-                // One that hasn't begun has no other name of a function.
+                // A goroutine that hasn't begun has no other name of a function.
                 let found = dump.split("\n\n").filter(|part| part.contains(" \"allocates\" ["));
                 assert_eq!(found.filter(|part| !part.contains("stack unavailable")).count(), MANY, "{dump}");
             }
@@ -199,7 +200,8 @@ fn sigquit(test: Test) {
     assert_all_there(&ended.with("exit status: 2").stderr);
 }
 
-/// There, too, it has the stacks of those that wait for their turn, where nobody lets them go.
+/// A fatal error's report, too, has the stacks of goroutines that wait for their turn, where nobody
+/// lets them go.
 fn a_fatal_error(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -216,8 +218,9 @@ fn a_fatal_error(test: Test) {
     computing.for_each(|part| assert!(part.contains("::computes(...)\n"), "{part}"));
 }
 
-/// A report looks at one after the other. Where the machine is slow, the P may go from hand to hand
-/// meanwhile, and who prints may lose it: so there are reports until one has all of them detached.
+/// A report looks at one goroutine after the other. On a slow machine the P may go from hand to
+/// hand meanwhile, and the thread that prints may lose it. So there are reports until one has all
+/// of them detached.
 fn schedtrace(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -248,7 +251,7 @@ fn schedtrace(test: Test) {
     };
     let stderr = process.env("GOMAXPROCS", "1").until(|stderr| found(stderr).is_some());
     let report = found(&stderr).unwrap_or_else(|| panic!("{stderr}"));
-    // Who is in the handler at that moment is a matter of time.
+    // Timing decides which goroutine is in the handler at that moment.
     let says_it = |rest: &String| rest.ends_with("ms turn=no") || rest.ends_with("ms turn=kept");
     let with_time = with_time(&report);
     assert!(with_time.iter().all(says_it), "{with_time:?}");

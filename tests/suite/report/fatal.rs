@@ -1,4 +1,4 @@
-//! What ends the process: with which report and status, and when not.
+//! What ends the process, with which report and status; and what doesn't.
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
@@ -50,7 +50,7 @@ impl Ended {
         self.with("exit status: 2").says(&format!("fatal error: {error}\n"))
     }
 
-    /// What the process wrote in the line that begins with `what`.
+    /// Returns the line of the process's output that begins with `what`, without that.
     #[track_caller]
     pub(super) fn told(&self, what: &str) -> &str {
         let told = self.stderr.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
@@ -72,7 +72,7 @@ fn go_of_nil(test: Test) {
     process.end().fatal("go of nil func value").says("\ngoroutine 1 [running");
 }
 
-/// Parks the running goroutine, for whoever knows its G.
+/// Parks the running goroutine. Only a thread that knows its G can make it ready.
 fn park() {
     // SAFETY: on a goroutine, or a fatal error is all that comes of it.
     unsafe { proc::gopark(None, ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 0) }
@@ -198,7 +198,8 @@ fn result_that_panics_when_dropped(test: Test) {
     process.end().fatal("a goroutine's result panicked when it was dropped").says("a bomb was dropped");
 }
 
-/// By another thread, which lets it go on in the middle of the report: it is held then by the report.
+/// Another thread holds the goroutine, and lets it go on in the middle of the report: the report
+/// then holds it.
 fn while_a_goroutine_is_looked_at(test: Test) {
     static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     let process = test.process(|| {
@@ -228,7 +229,7 @@ fn while_a_goroutine_is_looked_at(test: Test) {
         .says("while_a_goroutine_is_looked_at");
 }
 
-/// By a thread that takes backtraces and is interrupted for good: most of the time it has the lock.
+/// A thread takes backtraces and is interrupted for good. Most of the time it has the lock.
 fn while_stds_lock_is_held_for_good(test: Test) {
     extern "C" fn never_returns(_: c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
@@ -246,7 +247,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
                     drop(black_box(Backtrace::force_capture()));
                 }
             });
-            // By then the thread is most likely in there.
+            // By then the thread is most likely in the backtrace.
             thread::sleep(Duration::from_millis(20));
             // SAFETY: the handler waits, and touches nothing; the thread never ends.
             unsafe {
@@ -257,7 +258,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
             proc::fatal("over");
         });
     });
-    // It waits for the lock for half a second.
+    // The report waits for the lock for half a second.
     let ended = process.also("patience=50").end();
     ended.fatal("over").says("\ngoroutine 1 [running").says("(...)\n\t");
     assert!(!ended.stderr.contains("took too long"), "it was given up:\n{}", ended.stderr);
@@ -277,7 +278,7 @@ fn while_nothing_reads_stderr(test: Test) {
             proc::fatal("over");
         });
     });
-    // It is given up after 300 ms.
+    // The report gives up after 300 ms.
     let mut child = process.also("patience=1").start();
     assert_eq!(child.wait().expect("it is a child").code(), Some(2));
 }

@@ -1,4 +1,4 @@
-//! `GODEBUG=hogs=1`: goroutines that keep their P from others are told of.
+//! `GODEBUG=hogs=1`: reports of goroutines that keep their P from others.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -38,7 +38,8 @@ fn blocks(time: Duration) {
     sleep_with_thread(black_box(time));
 }
 
-/// A process that does `f` on a goroutine, beside another one that wants the P, with these settings.
+/// A process that calls `f` on a goroutine, beside another one that wants the P, with these
+/// settings.
 fn beside_another(test: Test, settings: &str, f: impl FnOnce() + Send + 'static) -> Process {
     let process = test.process(|| {
         run(|| {
@@ -51,11 +52,12 @@ fn beside_another(test: Test, settings: &str, f: impl FnOnce() + Send + 'static)
     process.env("GOMAXPROCS", "1").env("GODEBUG", settings)
 }
 
-/// Fails unless the goroutine that does `f` again and again is told of, at last while it is in it: the first line says
-/// `how`, and `function`, which `f` is, is in the stack, before its origin.
+/// Fails unless the goroutine that calls `f` again and again is reported, at last while it is in
+/// `f`. The first line must say `how`, and the stack must have `function`, the name of `f`, before
+/// its origin.
 ///
-/// Each function does a little of the other kind, too, and a machine may take its time just then: so not each report need
-/// say that.
+/// Each function also does a little of the other kind, and a slow machine may take long just then:
+/// so not each report need say `how`.
 fn assert_told_of(test: Test, f: fn(Duration), how: &str, function: &str) {
     // Longer each time, as the monitor of a slow machine may look seldom.
     let hog = move || {
@@ -75,7 +77,7 @@ fn assert_told_of(test: Test, f: fn(Duration), how: &str, function: &str) {
             && frames.contains(&inside)
             && origin.starts_with(&format!("{}:", file!()))
     };
-    // Each ends with an empty line: what is behind the last one isn't complete.
+    // Each report ends with an empty line. What is behind the last one isn't complete.
     let told = |stderr: &str| stderr.rsplit_once("\n\n").is_some_and(|(all, _)| all.split("\n\n").any(is_it));
     let stderr = beside_another(test, "hogs=1", hog).until(told);
     assert!(told(&stderr), "{stderr}");
@@ -89,7 +91,7 @@ fn one_that_blocks_its_thread(test: Test) {
     assert_told_of(test, blocks, "blocks its thread ", "blocks");
 }
 
-/// Where a second takes a fifth of one.
+/// A second takes a fifth of a second here.
 fn one_a_second_for_a_place(test: Test) {
     const SECOND: Duration = Duration::from_millis(200);
 
@@ -102,8 +104,8 @@ fn one_a_second_for_a_place(test: Test) {
             eprintln!("\n{} seconds", begun.elapsed().as_nanos() / SECOND.as_nanos());
         }
     });
-    // How often it was told until then. Where the machine is slow, other goroutines may be told of,
-    // too.
+    // How often the place was reported until then. On a slow machine, other goroutines may be
+    // reported, too.
     let place = format!("created at {}:{line}:", file!());
     let is_it = |line: &&str| line.contains(&place) && line.contains(KEEPS);
     let told = |stderr: &str| {
@@ -163,7 +165,8 @@ fn each_place(test: Test) {
     process.until(|stderr| told(stderr) == 10);
 }
 
-/// If the machine takes its time between two checks, that one is a hog: this happens, but not each time.
+/// If the machine takes its time between two checks, the goroutine is a hog. This happens, but not
+/// each time.
 fn nobody_who_comes_to_checks(test: Test) {
     let comes_to_checks = || {
         let begun = Instant::now();

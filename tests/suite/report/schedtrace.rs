@@ -24,7 +24,7 @@ const GO: &str = include_str!("schedtrace-go1.22.10.txt");
 /// A line.
 #[derive(Debug)]
 struct Line {
-    /// `SCHED`, or what is reported, and its number: `P0`.
+    /// `SCHED`, or the kind and number of what is reported: `P0`.
     subject: String,
     /// Names and values, in order.
     fields: Vec<(String, String)>,
@@ -48,7 +48,7 @@ impl Line {
             }
             None => subject.strip_prefix("  ")?,
         };
-        // A value may have blanks in it, and a name has none.
+        // A value may have blanks in it; a name has none.
         let mut fields: Vec<(String, String)> = Vec::new();
         for word in rest.split(' ').filter(|word| !word.is_empty()) {
             match word.split_once('=') {
@@ -67,7 +67,7 @@ impl Line {
         text.lines().filter_map(Line::parse).collect()
     }
 
-    /// What it reports, and which fields it has, each with what kind of value.
+    /// Returns what the line reports, and its fields, each with the kind of its value.
     fn shape(&self) -> String {
         let kind = |value: &str| match value {
             "true" | "false" => "bool",
@@ -95,8 +95,8 @@ fn shapes<'a>(lines: impl IntoIterator<Item = &'a Line>) -> BTreeSet<String> {
     lines.into_iter().map(Line::shape).collect()
 }
 
-/// What the Go program does, too: three goroutines that wait for a value, one that sleeps on a thread of its
-/// own, and one that yields.
+/// What the Go program does, too: three goroutines wait for a value, one sleeps on a thread of its
+/// own, and one yields.
 fn busy() {
     let (_gate, closed) = bounded::<()>(0);
     for _ in 0..3 {
@@ -115,13 +115,13 @@ fn busy() {
     sleep(Duration::from_secs(3600));
 }
 
-/// The lines of a process that does that until there are enough.
+/// Returns the lines of a process that runs `busy`, until there are enough.
 fn traced(test: Test, godebug: &str, enough: impl Fn(&[Line]) -> bool) -> Vec<Line> {
     let process = test.process(|| run(busy)).env("GOMAXPROCS", "2").env("GODEBUG", godebug);
     Line::all(&process.until(|stderr| enough(&Line::all(stderr))))
 }
 
-/// What was written at one time each; whole ones.
+/// Splits the lines into reports of one time each. Leaves out the last, which may not be whole.
 fn reports(lines: &[Line]) -> Vec<&[Line]> {
     let mut reports: Vec<_> = lines.chunk_by(|_, next| next.subject != "SCHED").collect();
     reports.pop();
@@ -141,7 +141,7 @@ fn details_are_gos(test: Test) {
     // At first there may be no goroutine.
     let has_all = |report: &&[Line]| report.iter().any(|line| line.subject.starts_with('G'));
     let three = |lines: &[Line]| reports(lines).into_iter().filter(has_all).count() == 3;
-    // Of who has lost its P more is said than Go knows.
+    // A goroutine that has lost its P has more fields than Go knows.
     let lines = traced(test, "schedtrace=10,scheddetail=1,detach=0", three);
     let go = Line::all(GO);
     let go = shapes(go.iter().filter(|line| line.queues.is_empty()));
@@ -156,13 +156,15 @@ fn each_thing_is_where_it_is(test: Test) {
     };
     let count =
         |lines: &[Line], kind: char| lines.iter().filter(|line| line.subject.starts_with(kind)).count();
-    // Main sleeps, and the one that has its thread to itself. A thread is counted before it is in the list.
+    // Main sleeps, and so does the goroutine that has its thread to itself. A thread is counted
+    // before it is in the list.
     let settled = |lines: &&[Line]| {
         in_state(lines, "4(chan receive)") == 3
             && in_state(lines, "4(sleep)") == 2
             && count(lines, 'M').to_string() == lines[0].get("threads")
     };
-    // A report has the M's before the G's: who settled in between is seen settled by the one after it.
+    // A report has the M's before the G's. A goroutine that settles in between is settled in all of
+    // the next report.
     let twice =
         |lines: &[Line]| reports(lines).iter().rev().take(2).filter(|report| settled(report)).count() == 2;
     let lines = traced(test, "schedtrace=50,scheddetail=1", twice);
@@ -200,7 +202,7 @@ fn dead_goroutines_of_each_kind(test: Test) {
         let process = test.process(|| {
             let kind = kinds[env::var("KIND").unwrap().parse::<usize>().unwrap()];
             run(|| {
-                // One that had lost its P would end elsewhere.
+                // A goroutine that had lost its P would end elsewhere.
                 proc::set_detach(false);
                 kind(Builder::new()).go(|| ()).unwrap().join().unwrap();
                 proc::schedtrace(true);

@@ -1,4 +1,5 @@
-//! What a dump says of each goroutine: its state, its frames down to its own function, and who made it.
+//! What a dump says of each goroutine: its state, its frames down to its own function, and its
+//! maker.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -29,12 +30,13 @@ tests! {
     minutes
 }
 
-/// A dump, where it doesn't matter who has lost its P.
+/// A dump that doesn't mark the goroutines that have lost their P.
 pub(super) fn dump() -> String {
     dump_with_detached().replace("[running (detached)]", "[running]")
 }
 
-/// A dump by a goroutine that keeps its P meanwhile, so that none begins that waits for that.
+/// A dump by a goroutine that keeps its P meanwhile, so that no goroutine begins that waits for the
+/// P.
 pub(super) fn dump_with_p() -> String {
     let mp = proc::acquirem();
     let dump = dump();
@@ -50,7 +52,7 @@ pub(super) fn part(dump: &str, goid: u64) -> &str {
     part.unwrap_or_else(|| panic!("no goroutine {goid} in:\n{dump}"))
 }
 
-/// Fails unless a goroutine is in this state, and these functions are in its frames, in this order.
+/// Fails unless a goroutine is in this state, and its frames have these functions, in this order.
 #[track_caller]
 pub(super) fn assert_part(part: &str, state: &str, functions: &[&str]) {
     let mut lines = part.lines();
@@ -64,8 +66,8 @@ pub(super) fn assert_part(part: &str, state: &str, functions: &[&str]) {
     }
 }
 
-/// Has a goroutine do `f`, waits until it has the state that a dump calls `state` and is in `function`, and
-/// returns what the dump says of it; then `end` lets it end.
+/// Runs `f` on a goroutine, and waits until the goroutine is in `function` and has the state that a
+/// dump calls `state`. Returns what the dump says of it. Then `end` lets it end.
 fn seen(state: &str, function: &str, f: impl FnOnce() + Send + 'static, end: impl FnOnce()) -> String {
     let (tell, told) = bounded(1);
     let handle = go(move || {
@@ -113,7 +115,7 @@ fn one_that_waits(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// What the raw goroutines are, once they run.
+/// The raw goroutine's G, once it runs.
 pub(super) static RAW: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 pub(super) static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -221,7 +223,7 @@ fn one_stopped_anywhere(test: Test) {
                 let found = loop {
                     let dump = dump();
                     let found = part(&dump, raw_goid()).to_owned();
-                    // Its thread may find no processor for a while.
+                    // The goroutine's thread may find no processor for a while.
                     if !found.contains("stack unavailable") {
                         break found;
                     }
@@ -268,7 +270,7 @@ fn one_that_has_not_begun(test: Test) {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
-/// Whether somebody is in [`spins`].
+/// Whether a goroutine is in [`spins`].
 pub(super) static SPINNING: AtomicBool = AtomicBool::new(false);
 
 /// Runs on, without a check.
@@ -281,7 +283,8 @@ pub(super) fn spins() {
     black_box(());
 }
 
-/// Calls `check` with what a dump says of a goroutine that runs `f` until [`GO_ON`], and is in `function`.
+/// Runs `f` on a goroutine until [`GO_ON`]. Calls `check` with what a dump says of it while it is
+/// in `function`.
 fn while_it_runs(test: Test, function: &str, f: fn(), check: fn(&str)) {
     let process = test.process(|| {
         run(|| check(&seen("running", function, f, || GO_ON.store(true, Ordering::Relaxed))));
@@ -302,7 +305,8 @@ fn touches_a_large_frame() {
     black_box(());
 }
 
-/// The frame is found by a register that a call may change, and that points below the stack pointer.
+/// The frame is found by a register that a call may change, and that points below the stack
+/// pointer.
 fn one_that_touches_a_large_frame(test: Test) {
     while_it_runs(test, "probes_waits", touches_a_large_frame, |found| {
         assert_part(found, "running", &["probes_waits", "traceback::touches_a_large_frame"]);
@@ -345,7 +349,7 @@ fn from_a_thread(test: Test) {
             assert!(part(&found, 1).starts_with("goroutine 1 [syscall]:\n"), "{found}");
             assert_part(part(&blocking(dumps), 1), "running", &["traceback::dumps"]);
         });
-        // Until nobody is left: who wakes `run` ends a moment later.
+        // Until no goroutine is left: the one that wakes `run` ends a moment later.
         while !dumps().is_empty() {
             thread::yield_now();
         }

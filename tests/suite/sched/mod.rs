@@ -1,4 +1,4 @@
-//! Who runs when, and who is stopped.
+//! The order in which goroutines run, and how they are stopped.
 
 mod async_preempt;
 mod claims;

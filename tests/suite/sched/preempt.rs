@@ -1,4 +1,4 @@
-//! Goroutines that are asked to stop, and where they do. Nobody asks but these tests, on a thread that
+//! Goroutines that are asked to stop, and where they stop. Only these tests ask, on a thread that
 //! isn't the runtime's.
 
 use std::ffi::{c_int, c_void};
@@ -68,7 +68,7 @@ fn a_check_stops_a_copying_goroutine(test: Test) {
             run_asked(|| {
                 // SAFETY: it fits its stack and doesn't panic.
                 unsafe { proc::newproc(Some(checks), ptr::null_mut()) };
-                // Next on this P is `checks`, and then nobody but who preempts it.
+                // `checks` is next on this P, and after it only the preempting thread acts.
                 yield_now();
                 OTHER_RAN.store(true, Ordering::Relaxed);
             });
@@ -79,7 +79,7 @@ fn a_check_stops_a_copying_goroutine(test: Test) {
     process().env("GODEBUG", "stackforcemove=1,efence=1,stackverify=1").end().with("exit status: 0");
 }
 
-/// Goes on until there were many requests, and says whether another goroutine ran meanwhile.
+/// Goes on until there were many requests. Returns whether another goroutine ran meanwhile.
 fn other_runs_after_requests(mut f: impl FnMut()) -> bool {
     let_other_run();
     while ASKED.load(Ordering::Relaxed) < 100 {
@@ -90,7 +90,7 @@ fn other_runs_after_requests(mut f: impl FnMut()) -> bool {
 
 fn a_loop_without_checks_goes_on(test: Test) {
     let process = test.process(|| run_asked(|| assert!(!other_runs_after_requests(|| ()))));
-    // It keeps its thread in any case; here, its P too.
+    // The goroutine keeps its thread in any case; here, its P too.
     process.env("GODEBUG", "detach=0").env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
@@ -131,7 +131,7 @@ fn a_goroutine_that_panics_stops_on_its_thread(test: Test) {
 }
 
 fn a_check_that_needs_room_gets_it_first(test: Test) {
-    /// Fills its frame, and checks that nobody else has it.
+    /// Fills its frame, and checks that nobody else uses it.
     #[inline(never)]
     fn deeper(depth: usize) -> usize {
         let frame = std::hint::black_box([depth; 128]);
@@ -168,7 +168,8 @@ fn a_check_that_needs_room_gets_it_first(test: Test) {
 }
 
 preemptible! {
-    /// Goes on until another goroutine has run, or there were so many requests; says how many.
+    /// Goes on until another goroutine has run, or there were `most` requests. Returns how many
+    /// requests there were.
     unsafe fn spin(most: usize) -> usize {
         loop {
             let asked = ASKED.load(Ordering::Relaxed);
@@ -179,7 +180,7 @@ preemptible! {
     }
 }
 
-/// Never, for a loop that is stopped.
+/// A limit that is never reached, for a loop that is stopped.
 const FOREVER: usize = usize::MAX;
 
 /// How many time slices the P of the running goroutine has given.
@@ -189,12 +190,13 @@ fn slices() -> u32 {
     pp.schedtick.load(Ordering::Relaxed)
 }
 
-/// The goroutine that waits in the queue isn't: that would cost the next one the other's time and
-/// one more slice.
+/// The goroutine that waits in the queue isn't next: that would cost the next one the other's time
+/// and one more slice.
 fn who_was_to_be_next_is_next(test: Test) {
     const TRIES: usize = 100;
 
-    /// Whether the next one was the first; none if this goroutine was stopped too early.
+    /// Whether the next goroutine was the first to run; none if this goroutine was stopped too
+    /// early.
     fn next_was_first() -> Option<bool> {
         let (queued, next) = (AtomicBool::new(false), AtomicBool::new(false));
         let mut too_early = false;
@@ -221,7 +223,7 @@ fn who_was_to_be_next_is_next(test: Test) {
             assert!(first > TRIES / 2, "{first} times of {TRIES}");
         });
     });
-    // One that has lost its P in between waits in the queue itself.
+    // A goroutine that has lost its P in between waits in the queue itself.
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
@@ -272,7 +274,7 @@ preemptible! {
     }
 }
 
-/// Its registers wouldn't fit there.
+/// The loop's registers wouldn't fit there.
 fn a_preemptible_loop_at_the_end_of_its_stack_goes_on(test: Test) {
     const NEAR: usize = if cfg!(debug_assertions) { 700 } else { 300 };
     let process = test.process(|| {
@@ -399,7 +401,7 @@ fn ranges_that_cannot_be_registered(test: Test) {
         assert_eq!(error(0x2000..0x2001), PreemptibleError::Overlaps(0x2000..0x3000));
         drop((register(0x1000..0x2000).unwrap(), second, between));
 
-        // What the macro has made is registered, once and for all.
+        // The macro's code is registered, once and for all.
         let spin = spin as *const () as usize;
         let message = error(spin..spin + 1).to_string();
         assert!(message.ends_with(", which is preemptible already"), "{message}");

@@ -37,8 +37,8 @@ gosched::preemptible! {
     }
 }
 
-/// Goroutines that are asked to stop until one line says what isn't done, and such that keep their
-/// threads: all end.
+/// Goroutines are asked to stop until one line says what isn't done, beside goroutines that keep
+/// their threads. All of them end.
 fn goes_on_without(test: Test, number: libc::c_long) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;
@@ -119,7 +119,7 @@ fn a_start_that_fails_can_be_tried_again(test: Test) {
     process.env("GOSCHED_GUARD", "region").end().with("exit status: 0");
 }
 
-/// The kernel of a machine for more than 1,024 processors takes no set of so many.
+/// A kernel for more than 1,024 processors refuses a set that has room for only that many.
 fn more_processors_than_a_set_has_room_for(test: Test) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;

@@ -1,5 +1,5 @@
-//! Signals that futures wait for: what one has got that is dropped comes to who receives next, and none is lost; and a
-//! waker does what it likes.
+//! Signals that futures wait for. If a future that has got a signal is dropped, the signal goes to
+//! the next receiver, and none is lost. A waker may do anything.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn one_that_comes_back() {
             (0..2).any(|_| signals.c().recv() == Ok(Signal::USR1)),
             "the second SIGUSR2 may have come later"
         );
-        // Or it is still to come.
+        // Or the signal is still to come.
         signal::ignore([Signal::USR2]).unwrap();
     });
 }
@@ -67,7 +67,7 @@ fn a_waker_that_asks_for_signals() {
         kill(Signal::USR1);
         go(asks).join().unwrap();
         assert_eq!(block_on(future), Ok(Signal::USR1));
-        // It is told of the end, however that comes.
+        // The future learns of the end, however that comes.
         let ends: [fn(Signals); 4] = [
             |signals| signals.stop(),
             drop,

@@ -1,4 +1,4 @@
-//! What signals do that nobody is told of: handlers of the program's own and the runtime's, and the default.
+//! Signals without a receiver: handlers of the program's own and the runtime's, and the default.
 
 use std::hint::black_box;
 use std::io::{ErrorKind, Write, pipe};
@@ -39,8 +39,8 @@ fn what_nobody_asked_for_ends_the_process(test: Test) {
     process.end().with("signal: 15");
 }
 
-/// The end of a process that sends itself a fault, which had `handler` for it before the first
-/// `run`; or std's, if there is none.
+/// Returns the end of a process that sends itself a fault. The process had `handler` for the fault
+/// before the first `run`, or std's handler, if there is none.
 fn sends_a_fault(test: Test, handler: Option<libc::sighandler_t>) -> Ended {
     let process = test.process(|| {
         if let Some(handler) = handler {
@@ -114,7 +114,8 @@ fn install_own(signal: Signal) {
     }
 }
 
-/// How often the program's own handler is called for a signal that this thread sends to itself.
+/// Returns how often the program's own handler is called for a signal that this thread sends to
+/// itself.
 fn own_calls(signal: Signal) -> usize {
     let before = OWN.load(Ordering::SeqCst);
     raise(signal);
@@ -150,7 +151,7 @@ fn a_handler_of_the_programs_own(test: Test) {
                 assert_eq!(signals.c().recv(), Ok(signal));
                 signal::reset([signal]).unwrap();
                 assert_eq!(action(signal), before);
-                // Once more changes nothing.
+                // A second reset changes nothing.
                 signal::reset([signal]).unwrap();
                 assert_eq!(action(signal), before);
             }
@@ -179,7 +180,7 @@ fn the_runtimes_own(test: Test) {
     process.env("GODEBUG", "asyncpreemptoff=1").end().with("exit status: 0");
 }
 
-/// By many at once: nobody can wait for the others yet.
+/// Many threads at once call: none can wait for the others yet.
 fn before_the_first_run() {
     thread::scope(|s| {
         for _ in 0..4 {
@@ -201,7 +202,7 @@ fn many_at_once(test: Test) {
     static CAME: AtomicUsize = AtomicUsize::new(0);
 
     extern "C" fn handler(sig: libc::c_int) {
-        // As much as a handler may use.
+        // As much stack as a handler may use.
         let used = black_box([1_u8; 1024]);
         CAME.fetch_add(used[0].into(), Ordering::Relaxed);
         if sig < libc::SIGRTMIN() + MANY - 1 {

@@ -1,4 +1,4 @@
-//! Signals: who is told of them, and what they do otherwise.
+//! Signals: their receivers, and what they do without one.
 
 mod delivery;
 mod futures;
@@ -28,7 +28,7 @@ pub fn raise(signal: Signal) {
     assert_eq!(unsafe { libc::raise(signal.as_raw()) }, 0);
 }
 
-/// What a signal does now: the handler, the flags, and whether SIGHUP is blocked meanwhile.
+/// The current action of a signal: the handler, the flags, and whether SIGHUP is blocked meanwhile.
 pub fn action(signal: Signal) -> (usize, i32, i32) {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: reads an action.
@@ -43,7 +43,7 @@ pub fn notify(signals: &[Signal]) -> Signals {
     signal::notify(signals.iter().copied()).unwrap()
 }
 
-/// Fails if something comes within a while.
+/// Fails if a signal comes within a while.
 pub fn nothing_comes(signals: &Signals) {
     let came = signals.c().recv_timeout(Duration::from_millis(20));
     assert_eq!(came, Err(RecvTimeoutError::Timeout));

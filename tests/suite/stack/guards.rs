@@ -1,5 +1,5 @@
-//! Guard pages: that every stack has one, made either way, and what happens when there can be no
-//! more of them.
+//! Guard pages: every stack has one, made either way; and what happens when there can be no more of
+//! them.
 
 use std::env;
 use std::ffi::c_void;
@@ -59,7 +59,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Makes up to so many mappings, as many as there can be.
+    /// Makes `count` mappings, or as many as there can be.
     fn new(count: usize) -> Self {
         let page = page_size();
         let len = (count + 1) * page;
@@ -82,7 +82,7 @@ impl Drop for Pieces {
     }
 }
 
-/// Parks a goroutine of each kind and checks what is below their stacks.
+/// Parks a goroutine of each kind, and checks what is below their stacks.
 fn check_guards() {
     static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
 
@@ -124,7 +124,7 @@ fn below_every_stack(test: Test) {
     }
 }
 
-/// Fails unless it ended well, or there are no guard regions here and it says so.
+/// Fails unless the process ended well, or there are no guard regions here and it says so.
 #[track_caller]
 fn well_with_regions(ended: &Ended) {
     if ended.status.code() == Some(101) {
@@ -143,7 +143,7 @@ fn regions_leave_mappings_whole(test: Test) {
     well_with_regions(&process.env("GOSCHED_GUARD", "region").env("GOMAXPROCS", "4").end());
 }
 
-/// A stack whose memory was given back, and is used again, has the guard that it had.
+/// A stack whose memory was given back, and that is used again, has the guard that it had.
 fn of_stacks_that_were_given_back(test: Test) {
     for setting in ["", "mprotect", "mprotect,strict"] {
         let process = test.process(|| {
@@ -164,7 +164,7 @@ fn of_stacks_that_were_given_back(test: Test) {
     }
 }
 
-/// Has all memory locked that will be mapped; says whether that is allowed, for much memory.
+/// Locks all memory that will be mapped. Returns whether that is allowed, for much memory.
 fn lock_memory() -> bool {
     // SAFETY: no memory is passed.
     let locked = unsafe { libc::mlockall(libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
@@ -176,7 +176,7 @@ fn lock_memory() -> bool {
 
 fn guards_in_locked_memory(test: Test) {
     let process = test.process(|| {
-        // The runtime has found out how to make guards before.
+        // The runtime has found out before how to make guards.
         run(|| ());
         if lock_memory() {
             check_guards();
@@ -187,8 +187,8 @@ fn guards_in_locked_memory(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Parks goroutines, one for each number that they receive, until one can't be made or there are so
-/// many. Returns them, and why there are no more.
+/// Parks up to `count` goroutines, until one can't be made. Each waits to receive a number. Returns
+/// the goroutines, and the reason why there are no more.
 fn park(count: usize, numbers: &Receiver<usize>) -> (Vec<JoinHandle<usize>>, Option<io::Error>) {
     let mut parked = Vec::new();
     while parked.len() < count {
@@ -201,7 +201,7 @@ fn park(count: usize, numbers: &Receiver<usize>) -> (Vec<JoinHandle<usize>>, Opt
     (parked, None)
 }
 
-/// The same of one, which has all that it needs to wait.
+/// The same for one goroutine, which has all that it needs to wait.
 fn park_one(numbers: &Receiver<usize>) -> Vec<JoinHandle<usize>> {
     let numbers = numbers.clone();
     vec![go_until_it_waits(move || numbers.recv().unwrap())]
@@ -218,8 +218,8 @@ fn wake(parked: Vec<JoinHandle<usize>>, numbers: &Sender<usize>) {
 const WARNING: &str = "gosched: no mappings left for guard pages (";
 const ERROR: &str = "no mapping left for a stack's guard page: raise vm.max_map_count";
 
-/// Uses up mappings until `mprotect` can make about so many guards: each takes two, and the
-/// runtime leaves a quarter of all that there can be to the program.
+/// Uses up mappings until `mprotect` can make about `guards` guards. Each guard takes two mappings,
+/// and the runtime leaves a quarter of all possible mappings to the program.
 fn leave(guards: usize) -> Pieces {
     let max = max_mappings();
     Pieces::new(max - max / 4 - 2 * guards)
@@ -242,7 +242,8 @@ fn more_stacks_than_guards(test: Test) {
     assert_eq!(ended.stderr.lines().count(), 1, "more than a line:\n{}", ended.stderr);
 }
 
-/// With goroutines that share thread-locals where the setting is strict; the others are so by themselves.
+/// The settings under which each stack must have a guard. With `strict`, the test's goroutines
+/// share thread-locals. Goroutines with their own thread-locals need guards without `strict`, too.
 const STRICT: &[&str] =
     if cfg!(target_feature = "crt-static") { &["mprotect,strict"] } else { &["mprotect,strict", "mprotect"] };
 
@@ -262,7 +263,7 @@ fn strict_about_more_stacks_than_guards(test: Test) {
                 let error = error.expect("there can't be so many guards");
                 assert_eq!(error.kind(), ErrorKind::OutOfMemory);
                 assert!(error.to_string().starts_with(ERROR), "{error}");
-                // Mappings that the program had a moment ago may be there for more.
+                // Mappings that the program had a moment ago may allow more.
                 let panic = loop {
                     let rx = rx.clone();
                     match catch_unwind(|| go(move || rx.recv().unwrap())) {
@@ -285,7 +286,7 @@ fn strict_about_more_stacks_than_guards(test: Test) {
     }
 }
 
-/// Of a process that makes no thread once it runs: there are no mappings for one.
+/// For a process that makes no thread once it runs: there are no mappings for one.
 fn without_more_threads(process: Process) -> Process {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0")
 }
@@ -342,7 +343,7 @@ fn yield_below(lo: usize) {
     black_box(frame);
 }
 
-/// What is noticed at the next switch: the page below this stack is no guard.
+/// The next switch notices that the page below this stack is no guard.
 fn overflow() {
     let (id, Stack { lo, .. }) = (goid(), stack());
     // SAFETY: what is done on g0 doesn't park.
@@ -364,7 +365,7 @@ fn overflow_reported(test: Test, make: fn()) {
     let process = test.process(|| {
         run_lean(|| {
             go(|| ()).join().unwrap();
-            // Its stack, which has a guard, is free, and is the first that is used again.
+            // Its stack, which has a guard, is free, and is the first to be used again.
             others_ended();
             let (_tx, rx) = bounded(0);
             let pieces = Pieces::new(max_mappings());

@@ -1,6 +1,7 @@
 //! Memory that was needed once goes back to the system.
 //!
-//! `MEMORY_BACK` says how many goroutines there are at once where it matters; 100,000 take 10 GiB.
+//! `MEMORY_BACK` sets how many goroutines there are at once where that matters; 100,000 take 10
+//! GiB.
 
 use std::ffi::c_void;
 use std::fs;
@@ -55,14 +56,15 @@ fn status(name: &str) -> usize {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<usize>().ok()).expect("a number") * 1024
 }
 
-/// What this process takes, page tables included.
+/// Returns the memory of this process, page tables included.
 fn memory() -> usize {
     status("VmRSS:") + status("VmPTE:")
 }
 
-/// Tries until the process takes hardly more than `before`, which [`memory`] said.
+/// Tries until the process takes hardly more than `before`, a result of [`memory`].
 fn until_back(before: usize, try_it: impl Fn()) {
-    // An emulator keeps some bytes for each page that there ever was, and they count as this process's.
+    // An emulator keeps some bytes for each page that there ever was, and they count as this
+    // process's.
     let emulators = if emulator().is_some() { (status("VmHWM:") - before) / 3 * 2 } else { 0 };
     let limit = before + (before / 5).max(16 << 20).max(emulators);
     eprintln!("{before} bytes before, {} at most; to come back to {limit}", status("VmHWM:"));
@@ -78,7 +80,8 @@ pub(super) fn give_back() {
     sleep(Duration::from_millis(1));
 }
 
-/// Calls `f`, which takes `least` bytes or more, and asks for them until they have come back.
+/// Calls `f`, which takes `least` bytes or more. Then asks for memory to be given back until those
+/// bytes are.
 #[track_caller]
 fn comes_back(least: usize, f: impl FnOnce()) {
     let before = memory();
@@ -90,8 +93,8 @@ fn comes_back(least: usize, f: impl FnOnce()) {
     others_ended();
 }
 
-/// Takes so many frames' room on the stack, writes what depends on `seed` there, and reads it when
-/// `then` is done.
+/// Takes `frames` frames on the stack, writes values there that depend on `seed`, and checks them
+/// when `then` is done.
 pub(super) fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
     let frame: [usize; 100] = black_box(std::array::from_fn(|i| seed ^ i ^ frames));
     if frames == 0 {
@@ -104,10 +107,10 @@ pub(super) fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
     }
 }
 
-/// What a frame of `fill` takes, about.
+/// The approximate size of a frame of `fill`.
 const FRAME: usize = if cfg!(debug_assertions) { 2_400 } else { 900 };
 
-/// Frames that fill the most of 64 KiB.
+/// The number of frames that fill most of 64 KiB.
 pub(super) const FRAMES: usize = 54_000 / FRAME;
 
 /// Goroutines that wait for each other.
@@ -123,7 +126,8 @@ unsafe impl Send for Crowd {}
 // SAFETY: likewise.
 unsafe impl Sync for Crowd {}
 
-/// `n` goroutines on copying stacks fill so many frames, wait for each other, and end.
+/// Runs `n` goroutines on copying stacks. They fill `frames` frames each, wait for each other, and
+/// end.
 pub(super) fn copying(n: usize, frames: usize) {
     static NOTHING: Type = Type { size_: 0, align_: 1 };
 
@@ -193,8 +197,8 @@ fn of_fixed_stacks(test: Test) {
     }
 }
 
-/// So many that wait near the base of their stack, for a page each. Of a larger page an emulator gives
-/// memory to 4 KiB at a time.
+/// How many goroutines wait near the base of their stacks, for a page each. An emulator gives
+/// larger pages memory 4 KiB at a time.
 fn waiting() -> usize {
     10 * many() * 4096 / page_size()
 }
@@ -209,7 +213,7 @@ fn of_fixed_ones_that_waited(test: Test) {
     test.process(|| run(|| comes_back(n * 4096, || fixed(n, 0)))).end().with("exit status: 0");
 }
 
-/// What isn't needed for a tenth of a second goes back, where it is usually a second.
+/// Memory that isn't needed for a tenth of a second goes back; the usual time is a second.
 const SOON: &str = "period=10";
 
 /// All of it goes back without being asked for, also if nothing runs any more.
@@ -231,7 +235,7 @@ fn by_itself(test: Test) {
     process.env("GODEBUG", SOON).end().with("exit status: 0");
 }
 
-/// And while each P has something to do, but needs little for that.
+/// Also while each P has something to do, but needs little memory for that.
 fn by_itself_from_under_others(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -301,7 +305,7 @@ fn page_tables_are_freed() -> bool {
     }
 }
 
-/// 256 KiB of room, of which nobody takes any, are an eighth of a page table.
+/// 256 KiB of room, of which no goroutine takes any, are an eighth of a page table.
 fn page_tables(test: Test) {
     if test.skipped_in_emulator("the page tables are the emulator's, too") {
         return;
@@ -314,7 +318,7 @@ fn page_tables(test: Test) {
                 return eprintln!("not tested: this kernel keeps page tables");
             }
             let before = status("VmPTE:");
-            // Those of fewer would be less than what is left in the end.
+            // Fewer goroutines would take less than what is left in the end.
             fixed(many().max(4_000), 0);
             others_ended();
             while status("VmPTE:") >= before + (1 << 20) {
@@ -384,7 +388,8 @@ pub(super) fn check_guards() {
     static LOWS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
     static SEEN: AtomicBool = AtomicBool::new(false);
 
-    /// Notes where its stack ends, and has it until that was looked at: what is free has no guard once it goes back.
+    /// Notes where its stack ends, and keeps the stack until the check is done: a free stack has no
+    /// guard once its memory goes back.
     fn enrol(i: usize) {
         fill(i % FRAMES, i, &mut || {
             // SAFETY: the running G.

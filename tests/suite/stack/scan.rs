@@ -1,8 +1,9 @@
-//! A collector that scans a goroutine finds what it has, wherever that is: in a frame, in a register, in a
-//! place where the runtime keeps it meanwhile. (`sched/async_preempt.rs` looks at those that were preempted.)
+//! A collector that scans a goroutine finds what the goroutine has, wherever that is: in a frame,
+//! in a register, or in a place where the runtime keeps it meanwhile. (`sched/async_preempt.rs`
+//! looks at preempted goroutines.)
 //!
-//! Each test has a goroutine keep a *secret* in some place and nowhere else. Assembly makes it from its
-//! complement, so that there is no copy.
+//! In each test a goroutine keeps a *secret* in some place and nowhere else. Assembly makes the
+//! secret from its complement, so that there is no copy.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -30,19 +31,19 @@ tests! {
     in_what_alloca_has_got
 }
 
-/// Secrets are the numbers after this.
+/// Secrets are the numbers after this one.
 pub(super) const BASE: u64 = 0x5ec2_e7ab_cdef_0000;
-/// Whoever keeps the secrets, once it does.
+/// The goroutine that keeps the secrets, once it does.
 pub(super) static KEEPER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
-/// It may go on.
+/// Whether the keeper may go on.
 pub(super) static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// The running goroutine is the keeper.
+/// Makes the running goroutine the keeper.
 pub(super) fn here_i_am() {
     KEEPER.store(proc::getg(), Ordering::Release);
 }
 
-/// The keeper, when there is one; others run meanwhile.
+/// Returns the keeper, once there is one. Others run meanwhile.
 pub(super) fn keeper() -> *mut G {
     loop {
         let gp = KEEPER.load(Ordering::Acquire);
@@ -70,7 +71,8 @@ pub(super) unsafe fn scanned(gp: *mut G) -> BTreeSet<u64> {
     words
 }
 
-/// The same for one that is suspended meanwhile. The caller's goroutine waits itself, as a collector's does.
+/// The same for a goroutine that is suspended meanwhile. The caller's goroutine waits itself, as a
+/// collector's does.
 pub(super) fn suspended(gp: *mut G) -> BTreeSet<u64> {
     let me = proc::getg();
     // SAFETY: on a goroutine, which nobody else makes ready.
@@ -105,7 +107,7 @@ pub(super) fn has(words: &BTreeSet<u64>, n: u64) {
     assert_eq!(found, (1..=n).collect::<Vec<_>>());
 }
 
-/// Fails unless the keeper has the first `n` secrets, however it is looked at.
+/// Fails unless each kind of scan finds the first `n` secrets in the keeper.
 #[track_caller]
 pub(super) fn keeps(gp: *mut G, n: u64) {
     has(&suspended(gp), n);
@@ -122,7 +124,7 @@ pub(super) fn newproc_that_keeps(f: Meanwhile) {
     unsafe { proc::newproc(Some(start), f as *mut c_void) }
 }
 
-/// Parks until somebody makes the keeper ready.
+/// Parks until another goroutine makes the keeper ready.
 pub(super) unsafe extern "C" fn park(_: *mut c_void) {
     unsafe extern "C" fn publish(gp: *mut G, _: *mut c_void) -> bool {
         KEEPER.store(gp, Ordering::Release);
@@ -145,7 +147,7 @@ pub(super) fn ready(gp: *mut G) -> BTreeSet<u64> {
     }
 }
 
-/// Runs `main` in a process with so many P's, to its end.
+/// Runs `main` in a process with `n` P's, to its end.
 pub(super) fn with_procs(test: Test, n: usize, main: impl FnOnce() + Send) {
     let process = test.process(|| {
         run(main);
@@ -171,7 +173,7 @@ fn on_a_stack_that_never_moves(test: Test) {
     });
 }
 
-/// Is in a system call until it may go on.
+/// Stays in a system call until the keeper may go on.
 unsafe extern "C" fn system_call(_: *mut c_void) {
     // SAFETY: on a goroutine; in between nothing is done that needs a P.
     unsafe {
@@ -192,7 +194,8 @@ fn in_a_system_call(test: Test) {
         unsafe {
             assert_eq!(proc::readgstatus(gp) & !GSCAN, GSYSCALL);
             keeps(gp, KEPT);
-            // It gets no P, and is in a queue then, its registers where it came to that.
+            // The goroutine gets no P. It then is in a queue, with its registers where it came to
+            // the queue.
             let w = proc::stop_the_world(StwReason::GcMarkTerm);
             GO_ON.store(true, Ordering::Release);
             while proc::readgstatus(gp) != GRUNNABLE {
@@ -241,7 +244,7 @@ fn while_it_stops_the_world(test: Test) {
     });
 }
 
-/// The G that `f` is true of.
+/// Returns the G for which `f` is true.
 pub(super) fn find(f: impl Fn(&G) -> bool) -> *mut G {
     loop {
         let mut found = ptr::null_mut();

@@ -1,5 +1,5 @@
-//! A goroutine that receives into its own stack, while another sends there and a third makes that
-//! stack smaller.
+//! A goroutine receives into its own stack, while another sends there and a third shrinks that
+//! stack.
 
 use std::ffi::c_void;
 use std::hint::spin_loop;
@@ -22,16 +22,17 @@ tests! {
 /// How many times the stack is made smaller.
 const TIMES: usize = 20_000;
 
-/// What makes the stack grow so far that the rest fits into a quarter, and to two pages or more.
+/// Bytes that make the stack grow to two pages or more, and so far that the rest fits into a
+/// quarter.
 fn much() -> usize {
     let much = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
     much.max(page_size())
 }
 
-/// What `receive` takes, with copies of a value.
+/// A bound of what `receive` takes, with copies of a value.
 const FRAME: usize = if cfg!(debug_assertions) { 4096 } else { 2048 };
 
-/// The words of a value, so many that a send takes a while; all are equal.
+/// The number of words of a value: a send of this length takes a while. All words are equal.
 const WORDS: usize = 32;
 static VALUE: Type = Type { size_: WORDS * size_of::<usize>(), align_: align_of::<usize>() };
 
@@ -61,7 +62,7 @@ unsafe extern "C" fn receiver(_: *mut c_void) {
     DONE.store(true, Ordering::Release);
 }
 
-/// Receives a value per round, until one is 0; its stack grows before each.
+/// Receives a value per round, until one is 0. Its stack grows before each.
 fn receive() {
     for round in 1.. {
         morestack_check!(much(), nothing);
@@ -117,7 +118,7 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
         let mut sent = 0;
         let mut send = || {
             sent += 1;
-            // As a rule it waits already, and its stack may be on the move.
+            // As a rule the receiver waits already, and its stack may be on the move.
             // SAFETY: a G, and a value of the channel's type.
             unsafe {
                 wait(|| proc::readgstatus(gp) & GWAITING != 0);

@@ -1,4 +1,4 @@
-//! How large a goroutine's stack is if its maker doesn't say it, and what it is enough for.
+//! How large a goroutine's stack is by default, and for what that is enough.
 
 use std::env;
 use std::ffi::{OsStr, c_void};
@@ -30,13 +30,13 @@ const SIZE: &str = "GOSCHED_STACK_SIZE";
 /// The default of a build with optimisation, whose frames are small.
 const SMALL: usize = 256 << 10;
 
-/// What a goroutine's stack may have beside its room.
+/// How much larger than its room a goroutine's stack may be.
 const MORE: usize = 64 << 10;
 
-/// What its thread-locals may take of it.
+/// How much of it the goroutine's thread-locals may take.
 const LOCALS: usize = 16 << 10;
 
-/// A value of which a small stack hasn't room for nine copies.
+/// A value so large that a small stack has no room for nine copies.
 type Large = [u8; 30_000];
 
 fn large() -> Large {
@@ -47,7 +47,7 @@ fn check(value: &Large) {
     assert!(black_box(value).iter().all(|&byte| byte == 7));
 }
 
-/// Without optimisation, too, and with stacks that are no larger for that.
+/// Also without optimisation, and with stacks that are no larger for that.
 fn large_values_go_in_and_out(test: Test) {
     let process = || {
         test.process(|| {
@@ -78,10 +78,11 @@ fn large_values_go_in_and_out(test: Test) {
 /// A use of a channel for large values.
 type Use = fn(&Sender<Large>, &Receiver<Large>);
 
-/// Likewise; but what `select!` is made of is in the frame of who uses it, and needs the default.
+/// Likewise for channels. `select!` puts its parts into the frame of its caller, and so needs the
+/// default size.
 fn large_values_go_through_channels(test: Test) {
     const MS: Duration = Duration::from_millis(1);
-    /// Each in a function of its own, as all that is in a frame is there at once.
+    /// Each use is in a function of its own, as everything in a frame is there at once.
     const USES: [Use; 6] = [
         |tx, _| tx.send(large()).unwrap(),
         |tx, _| assert!(tx.try_send(large()).is_err()),
@@ -120,7 +121,7 @@ fn select_large() {
     }
 }
 
-/// How large the running goroutine's stack is.
+/// Returns the size of the running goroutine's stack.
 fn size() -> usize {
     // SAFETY: the running goroutine's own G.
     let stack = unsafe { (*proc::getg()).stack.get() };
@@ -132,7 +133,7 @@ unsafe extern "C" fn send_size(tx: *mut c_void) {
     unsafe { (*tx.cast::<Sender<usize>>()).send(size()).unwrap() }
 }
 
-/// Fails unless every kind of goroutine whose maker says nothing has such a stack.
+/// Fails unless every kind of goroutine has a stack of this size by default.
 fn expect(expected: usize) {
     let builder = Builder::new();
     run(move || {
@@ -147,7 +148,7 @@ fn expect(expected: usize) {
             pull(|out| out.yield_(size())).next().unwrap(),
             rx.recv().unwrap(),
         ];
-        // What is missing is where thread-locals are.
+        // Thread-locals take the missing part.
         let fits = |size| (expected - LOCALS..=expected + MORE).contains(size);
         assert!(sizes.iter().all(fits), "{sizes:?} and not {expected}");
         assert!(fits(&go(size).join().unwrap()), "a stack that is used again");
@@ -156,9 +157,9 @@ fn expect(expected: usize) {
     });
 }
 
-/// Each with what the environment says, what the program sets, and what comes of it.
+/// Each case has the environment's setting, the program's, and the result.
 fn the_default_is_what_was_set(test: Test) {
-    /// The environment variable that says what the program sets, and what it expects.
+    /// The environment variable with the program's setting and the expected result.
     const SET: &str = "GOSCHED_TEST_SET";
 
     let usual = if cfg!(debug_assertions) { 4 * SMALL } else { SMALL };

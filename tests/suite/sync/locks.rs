@@ -1,4 +1,4 @@
-//! Locks: who gets in, in what order, and what a panic leaves behind.
+//! Locks: which goroutine gets in, in what order, and what a panic leaves behind.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -108,7 +108,7 @@ fn a_wait_on_a_thread_ends_in_time() {
     });
 }
 
-/// What lies in the table of semaphores in one tree.
+/// The entries of one tree in the table of semaphores.
 #[derive(Default)]
 #[repr(C)]
 struct InOneTree {
@@ -116,8 +116,9 @@ struct InOneTree {
     rest: (u64, [[u64; 31]; 8]),
 }
 
-/// Mutexes that some hold for long, some want for a short time only, and some under a context that ends: nobody is there with
-/// another, nobody is forgotten, and all are free in the end.
+/// Some goroutines hold the mutexes for long, some want them for a short time only, and some under
+/// a context that ends. No two are inside together, none is forgotten, and all mutexes are free in
+/// the end.
 pub fn some_give_up() {
     in_any_order(|| {
         let (mut rng, crowd) = (Rng::seeded(), times(24, 4));
@@ -140,7 +141,7 @@ pub fn some_give_up() {
             };
             let before = *count;
             match rng.below(times(40, 4)) {
-                // So long that others starve.
+                // For so long that others starve.
                 0 => sleep(Duration::from_millis(2)),
                 1..10 => yield_now(),
                 _ => (0..rng.below(1_000)).for_each(|_| spin_loop()),
@@ -210,7 +211,7 @@ pub fn who_waits_for_a_mutex_gets_it_from_one_who_always_has_it() {
             got_it.store(true, Ordering::Relaxed);
         });
         drop(held);
-        // From here on it is free only between two turns of this loop; in starving mode the
+        // From here on the mutex is free only between two turns of this loop. In starving mode the
         // waiter is handed it there.
         for _ in 0..50_000 {
             let guard = mutex.lock();

@@ -1,4 +1,4 @@
-//! Meeting points: who waits for whom, in what order, and what a panic leaves behind.
+//! Meeting points: which goroutine waits for which, in what order, and what a panic leaves behind.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -43,7 +43,8 @@ pub fn notify_one_wakes_who_has_waited_longest() {
     });
 }
 
-/// Of three that wait in turn the first has gone without a notification: two are for the others.
+/// Three goroutines wait in turn, and the first has left without a notification. Two notifications
+/// are for the others.
 pub fn notify_one_wakes_another_for_each_that_left() {
     in_any_order(|| {
         let (woken, condition): &(Mutex<usize>, Condvar) = Box::leak(Box::default());
@@ -214,7 +215,7 @@ pub fn who_waits_for_permits_is_served_in_order() {
     in_any_order(|| {
         let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new(0)));
         let served: &Mutex<Vec<usize>> = Box::leak(Box::default());
-        // Sizes of their requests: one that wants many, before and after others.
+        // The sizes of the requests: one goroutine wants many permits, before and after others.
         let sizes = [1, 5, 1, 1, 3, 1];
         let waiters: Vec<_> = sizes
             .into_iter()
@@ -250,7 +251,7 @@ pub fn who_wants_many_permits_is_not_starved() {
             let _all = semaphore.acquire_many(4);
             got_all.store(true, Ordering::Relaxed);
         });
-        // Each takes another's place: without an order there would always be some in.
+        // Each goroutine takes another's place: without an order, some would always be inside.
         let others: Vec<_> = (0..times(8, 3))
             .map(|_| {
                 go(move || {

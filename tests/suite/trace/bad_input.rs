@@ -42,12 +42,12 @@ tests! {
     what_was_recorded_before_a_deadlock_stays
 }
 
-/// In a process of its own: there can be one trace in each.
+/// Runs `f` in a process of its own: there can be one trace in each.
 fn alone(test: Test, f: impl FnOnce() + 'static) {
     test.process(f).end().with("exit status: 0");
 }
 
-/// What was written, for whoever wants to look at it.
+/// A writer whose output a test can look at.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-/// A writer that takes so many pieces, and then does something else.
+/// A writer that takes a number of pieces, and then calls the function.
 struct After<F>(usize, F);
 
 impl<F: FnMut() -> io::Result<usize>> Write for After<F> {
@@ -100,7 +100,7 @@ fn what_comes_at_the_wrong_time_is_an_error(test: Test) {
             recorder.stop();
             assert!(recorder.write_to(&mut Vec::new()).is_err());
         });
-        // A thread that isn't a goroutine may begin and end one.
+        // A thread that runs no goroutine may begin and end a trace.
         trace::start(io::sink()).unwrap();
         assert!(trace::is_enabled());
         trace::stop().unwrap();
@@ -116,7 +116,8 @@ fn two_at_once_are_refused(test: Test) {
             let mut recorder = FlightRecorder::new();
             recorder.start().unwrap();
             assert_eq!(FlightRecorder::new().start().unwrap_err().kind(), ErrorKind::ResourceBusy);
-            // One that was refused ends nothing when it is dropped, and each of the two goes on without the other.
+            // A trace that was refused ends nothing when it is dropped, and each of the two goes on
+            // without the other.
             trace::stop().unwrap();
             go(yield_now).join().unwrap();
             let mut kept = Vec::new();
@@ -132,7 +133,7 @@ fn two_at_once_are_refused(test: Test) {
     });
 }
 
-/// Does what makes events, until `enough`.
+/// Makes events, until `enough`.
 fn busy_until(enough: impl Fn() -> bool) {
     while !enough() {
         go(yield_now).join().unwrap();
@@ -218,7 +219,7 @@ fn a_writer_may_panic_anywhere(test: Test) {
     });
 }
 
-/// A writer that has a flight recorder, and does what it mustn't.
+/// A writer that has a flight recorder, and calls it, which isn't allowed.
 struct Meddles(FlightRecorder);
 
 impl Write for Meddles {
@@ -277,8 +278,8 @@ fn a_recorder_may_be_dropped_anywhere(test: Test) {
     });
 }
 
-/// The thread that writes looks every few milliseconds whether anybody wants anything still, and gives up if nobody does. A
-/// trace that begins right then is whole, whatever comes after it.
+/// The thread that writes looks every few milliseconds whether a trace or a recorder still needs
+/// it, and ends if none does. A trace that begins right then is whole, whatever comes after it.
 fn a_recorder_may_end_as_a_trace_begins(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -308,7 +309,8 @@ fn a_recorder_may_end_as_a_trace_begins(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// Of each a KiB is kept, and generations end when they are as large as all may be.
+/// A KiB of each text is kept, and generations end when they are as large as the limit for all of
+/// them.
 fn texts_take_a_limited_room(test: Test) {
     alone(test, || {
         run(|| {
@@ -319,7 +321,7 @@ fn texts_take_a_limited_room(test: Test) {
             let mut kept = Vec::new();
             recorder.write_to(&mut kept).unwrap();
             assert!(!reader::read(&kept).unwrap().is_empty());
-            // Of the last ones there are as many as fit, and no more than a part's more.
+            // As many of the last texts are kept as fit, and at most a part more.
             assert!((1 << 19..2 << 20).contains(&kept.len()), "{}", kept.len());
         });
     });
@@ -339,19 +341,19 @@ fn a_full_disk_is_an_error_and_the_program_goes_on(test: Test) {
     });
 }
 
-/// Whether it was asked so often.
+/// Whether it was called `times` times before.
 fn false_after(times: usize) -> bool {
     static ASKED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     ASKED.fetch_add(1, Ordering::Relaxed) >= times
 }
 
-/// Nor does memory grow without end: some 64 MiB wait for it.
+/// Nor does memory grow without end: some 64 MiB wait for the writer.
 fn a_writer_that_never_returns_stops_nobody(test: Test) {
     let process = test.process(|| {
         run(|| {
             let (reader, writer) = io::pipe().unwrap();
             trace::start(writer).unwrap();
-            // More than there is room for: of each text a KiB is kept.
+            // More texts than there is room for: a KiB of each is kept.
             let long = "x".repeat(1 << 10);
             (0..2 * (64 << 10)).for_each(|_| trace::log("long", &long));
             drop(reader);
@@ -364,7 +366,7 @@ fn a_writer_that_never_returns_stops_nobody(test: Test) {
             trace::stop().unwrap();
         });
     });
-    // It is waited for for half a second.
+    // The process waits for the writer for half a second.
     process.also("patience=25").end().with("exit status: 0");
 }
 
@@ -471,7 +473,7 @@ fn a_schedule_that_fails_while_std_parks_is_traced(test: Test) {
 
 fn trace_a_schedule_that_fails(test: Test, std: &str) {
     let path = path(&format!("schedule-{std}"));
-    // That of `check`.
+    // The line of `check`.
     let line = line!() + 2;
     let process = test.process(|| {
         let failure = Explorer::new().check(|| {
@@ -490,13 +492,13 @@ fn trace_a_schedule_that_fails(test: Test, std: &str) {
     assert!(!ended.stderr.contains("GOSCHED_REPLAY"), "{}", ended.stderr);
     let trace = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    // It has run, where the schedule has another goroutine leave its thread at a point.
+    // The goroutine has run, where the schedule makes another one leave its thread at a point.
     let summary = Summary::of(&reader::read(&trace).unwrap());
     // The schedule may run more than once.
     let early = summary.named("too early");
     let (_, early) = early.first().expect("it is there");
     assert!(early.running > 0, "it hasn't run");
-    // And the one that explores has gone on after the schedule.
+    // And the goroutine that explores has gone on after the schedule.
     let first = early.maker.expect("it was made in the schedule");
     let explores = summary.goroutines[&first].maker.expect("it was made in the trace");
     assert!(summary.wakes.keys().any(|&(_, woken)| woken == explores), "{explores} hasn't gone on");
@@ -523,15 +525,14 @@ fn what_was_recorded_before_the_end_is_there(test: Test) {
     }
 }
 
-/// What led to a deadlock that is only reported stays when the process ends later.
+/// What was recorded before a deadlock that is only reported stays when the process ends later.
 fn what_was_recorded_before_a_deadlock_stays(test: Test) {
     let path = path("deadlock");
     let second = path.with_extension("trace.2");
     let process = test.process(|| {
         let first = path_of_crash();
         run(|| {
-            // A thread of the program's, which may wake the goroutine: so the deadlock isn't
-            // certain.
+            // A thread of the program's may wake the goroutine, so the deadlock isn't certain.
             let (tx, rx) = gosched::chan::bounded::<()>(0);
             std::thread::spawn(move || {
                 while !reader_accepts(&first) {
@@ -554,7 +555,7 @@ fn what_was_recorded_before_a_deadlock_stays(test: Test) {
     }
 }
 
-/// The file that this process writes its last seconds to.
+/// The file to which this process writes its last seconds.
 fn path_of_crash() -> std::path::PathBuf {
     let godebug = env::var("GODEBUG").unwrap();
     godebug.split_once("tracecrash=").unwrap().1.into()

@@ -1,48 +1,49 @@
-//! What a trace says of each goroutine in sum: how long it did what, and who woke whom.
+//! What a trace says of each goroutine in sum: the time it spent in each state, and which goroutine
+//! woke which.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::reader::{Event, Go, Proc, What};
 
-/// A program's.
+/// The sums of a program.
 #[derive(Default)]
 pub struct Summary {
     pub goroutines: BTreeMap<u64, Goroutine>,
-    /// How often the first, or nobody's thread, has woken the second.
+    /// How often the first goroutine, or a thread without one, has woken the second.
     pub wakes: BTreeMap<(Option<u64>, u64), usize>,
     pub tasks: BTreeMap<u64, Task>,
     pub logs: Vec<Log>,
 }
 
-/// A goroutine's. Times are in nanoseconds.
+/// The sums of a goroutine. Times are in nanoseconds.
 #[derive(Default)]
 pub struct Goroutine {
-    /// The function that it began with, if a stack of it was told.
+    /// The function that it began with, if the trace has a stack of it.
     pub name: Option<Rc<str>>,
-    /// Who made it, if it was made while this was traced.
+    /// The goroutine that made it, if it was made during the trace.
     pub maker: Option<u64>,
     pub is_made: bool,
     pub has_ended: bool,
     pub running: u64,
     pub runnable: u64,
-    /// In system calls, with a P and without.
+    /// The time in system calls, with a P and without.
     pub syscalls: u64,
-    /// What of that was without.
+    /// The part of that time without a P.
     pub without_p: u64,
-    /// By reasons.
+    /// The time in waits, by reasons.
     pub waiting: BTreeMap<Rc<str>, u64>,
     pub regions: Vec<Region>,
     pub labels: Vec<Rc<str>>,
     now: Option<Now>,
 }
 
-/// What a goroutine does, since when.
+/// What a goroutine does now, and since when.
 struct Now {
     state: Go,
     since: u64,
     reason: Rc<str>,
-    /// The P that it went into a system call with, and since when it is without.
+    /// The P with which it entered a system call, and since when it has none.
     p: Option<u64>,
     lost_p: Option<u64>,
 }
@@ -134,7 +135,7 @@ impl Summary {
         }
     }
 
-    /// Those that began with a function whose name has this in it.
+    /// Returns the goroutines that began with a function whose name contains `name`.
     pub fn named(&self, name: &str) -> Vec<(u64, &Goroutine)> {
         let has_it = |goroutine: &Goroutine| goroutine.name.as_ref().is_some_and(|own| own.contains(name));
         self.goroutines.iter().filter(|(_, goroutine)| has_it(goroutine)).map(|(&g, it)| (g, it)).collect()

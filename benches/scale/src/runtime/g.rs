@@ -1,6 +1,8 @@
-//! Stand-ins: states of G's, and where G's come from: lists of dead ones, for each P and for all.
+//! Stand-ins: the states of G's, and the lists of dead G's that new ones come from, one for each P
+//! and one for all.
 
-/// A P with so many gives half of them away, and takes half as many if it has none.
+/// A P with this number of dead G's gives half of them away. A P without any takes half of this
+/// number.
 const LOCAL_MAX: usize = 64;
 
 pub(crate) mod status {

@@ -1,4 +1,4 @@
-//! Stand-in for epoll: what will come, and when, is known, and comes to whoever looks first.
+//! Stand-in for epoll: it knows in advance which data come when. The first M that looks gets them.
 
 #[path = "../../../../src/runtime/netpoll/count.rs"]
 mod count;
@@ -36,7 +36,8 @@ impl<T> Deref for Own<T> {
 }
 
 thread_local! {
-    /// When which goroutine's data come, in picoseconds; and a number that orders those of one time.
+    /// When data come for which goroutine, in picoseconds, and a number that orders data of the
+    /// same time.
     static TO_COME: RefCell<BinaryHeap<Reverse<(u64, u32, usize)>>> = const { RefCell::new(BinaryHeap::new()) };
 }
 
@@ -74,7 +75,7 @@ pub(crate) mod epoll {
     use crate::sim::{self, cost};
 
     thread_local! {
-        /// Until when the M sleeps that sleeps in the poller; 0 if none does.
+        /// Until when the M in the poller sleeps; 0 if none sleeps there.
         static UNTIL: Cell<u64> = const { Cell::new(0) };
     }
 
@@ -87,7 +88,7 @@ pub(crate) mod epoll {
         }
     }
 
-    /// Who sleeps in the poller sleeps until `when`, if that is sooner.
+    /// Makes the M that sleeps in the poller wake at `when`, if that is sooner.
     pub(super) fn sooner(when: u64) {
         if when < UNTIL.get() {
             UNTIL.set(when);
@@ -115,7 +116,7 @@ pub(crate) mod epoll {
         let mut slept = false;
         loop {
             sim::count(Event::Poll);
-            // All that look take the kernel's lock.
+            // Every M that looks takes the kernel's lock.
             EPOLL.fetch_add(1, Ordering::SeqCst);
             sim::work(cost(|costs| costs.epoll));
             let (list, n) = ready();
@@ -140,7 +141,7 @@ pub(crate) mod epoll {
         }
     }
 
-    /// Those whose data have come.
+    /// Returns the goroutines whose data have come.
     fn ready() -> (GList, i32) {
         let now = sim::time();
         sim::look();

@@ -3,7 +3,7 @@
 /// A nanosecond.
 pub const NS: u64 = 1000;
 
-/// What each step costs. `docs/scale.md` says how each was measured, or whence it is.
+/// What each step costs. `docs/scale.md` says how each cost was measured, or where it comes from.
 #[derive(Clone, Debug)]
 pub struct Costs {
     /// A load that hits, and a store, which goes to the store buffer.
@@ -26,9 +26,9 @@ pub struct Costs {
     pub syscall: u64,
     /// The clock is read.
     pub clock: u64,
-    /// What a futex's wake takes from who wakes a sleeper.
+    /// The part of a futex wake that the waker pays.
     pub futex_wake: u64,
-    /// From when somebody is woken until it runs.
+    /// The time from a wake until the woken thread runs.
     pub wake_latency: u64,
     /// Into a futex's sleep, and out of it: what the sleeper's core does.
     pub futex_sleep: u64,
@@ -36,9 +36,10 @@ pub struct Costs {
     pub slack: u64,
     /// `usleep(3)`, with what the kernel adds.
     pub usleep: u64,
-    /// `membarrier`: what it takes from who calls it, for each other core on which the process runs.
+    /// The part of `membarrier` that the caller pays, for each other core on which the process
+    /// runs.
     pub barrier_call: u64,
-    /// What its interrupt takes from each of those.
+    /// The part that its interrupt takes from each of those cores.
     pub barrier_interrupt: u64,
     /// A thread is made.
     pub clone: u64,
@@ -55,7 +56,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The machine with two processors that this was measured on: a virtual one, whose wakes and interrupts are slow.
+    /// The machine that was measured: a virtual one with two processors, whose wakes and interrupts
+    /// are slow.
     pub fn measured() -> Self {
         Costs {
             hit: NS / 2,
@@ -84,8 +86,8 @@ impl Costs {
         }
     }
 
-    /// A server without a hypervisor, with 64 cores a socket in groups of eight. None was measured: these are what is
-    /// usual, and what is computed in the core is as above.
+    /// A server without a hypervisor, with 64 cores a socket in groups of eight. None was measured:
+    /// these are usual figures. The costs of computing in the core are as above.
     pub fn server() -> Self {
         Costs {
             near: 25 * NS,

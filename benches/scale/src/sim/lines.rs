@@ -14,7 +14,7 @@ pub(crate) enum Access {
     Prefetch,
     /// It writes, and doesn't wait for the line.
     Store,
-    /// It reads and writes, and waits for all that it has written before.
+    /// It reads and writes, and waits until all its earlier stores are done.
     Rmw,
 }
 
@@ -47,9 +47,9 @@ struct Line {
 #[derive(Default)]
 pub(crate) struct Lines {
     lines: HashMap<usize, Line, std::hash::BuildHasherDefault<Place>>,
-    /// When a line is there that a core, the first number, has asked for.
+    /// For a core (the first number) and a line that it has asked for: when the line arrives.
     coming: HashMap<(usize, usize), u64>,
-    /// What the lines belong to that are touched now.
+    /// The owner of the lines that are touched now.
     pub(crate) naming: Option<Of>,
 }
 
@@ -71,11 +71,11 @@ impl std::hash::Hasher for Place {
     }
 }
 
-/// What an access has cost.
+/// The cost of an access.
 pub(crate) struct Paid {
     /// When the core goes on.
     pub(crate) until: u64,
-    /// When what it wrote is there: for a store that is later.
+    /// When its store is visible, which is later than `until` for a store that doesn't wait.
     pub(crate) written: u64,
     /// How long it waited for the line.
     pub(crate) stall: u64,
@@ -101,7 +101,8 @@ impl Lines {
         })
     }
 
-    /// `core` touches the word at `place`, at `now`; all that it has written is there at `drained`.
+    /// `core` touches the word at `place`, at `now`; all its earlier stores are visible at
+    /// `drained`.
     pub(crate) fn access(
         &mut self,
         costs: &Costs,
@@ -115,7 +116,7 @@ impl Lines {
             self.line(place / 64).of = of;
         }
         let asked = (core, place / 64);
-        // Who touches a line that is coming waits as long as that takes.
+        // An access to a line that is on its way waits until the line arrives.
         let called = now;
         let now = match how {
             Access::Prefetch => now,
@@ -149,7 +150,7 @@ impl Lines {
             let until = now + wait + local;
             return Paid { until, written: drained.max(until), stall: now + wait - called, of };
         }
-        // Who wants a line that others want waits until those have had it.
+        // An access to a line that other cores have asked for waits until they have had it.
         let start = (now + wait).max(line.free_at);
         let transfer =
             if owner == core { costs.far_sharer(core, &line.sharers) } else { costs.transfer(owner, core) };
@@ -186,7 +187,7 @@ impl Costs {
         }
     }
 
-    /// What it takes to tell the farthest of those that have a copy.
+    /// The cost of telling the farthest core that has a copy.
     fn far_sharer(&self, core: usize, sharers: &[u64]) -> u64 {
         let each = sharers.iter().enumerate().filter(|(_, bits)| **bits != 0);
         each.map(|(i, bits)| {

@@ -1,8 +1,9 @@
 //! The machine: threads with clocks, cache lines, futexes.
 //!
-//! Threads are coroutines on one thread of the system's. One goes on as long as its clock is the least; before it would
-//! touch what others touch it lets those go first that are earlier. So all accesses happen in the order of virtual time,
-//! and memory is sequentially consistent. There is a core for each thread: what bounds how many run is the number of P's.
+//! Threads are coroutines on one thread of the system's. A thread runs as long as its clock is the
+//! least. Before it touches a shared word, it lets all threads go first whose clocks are earlier.
+//! So all accesses happen in the order of virtual time, and memory is sequentially consistent. Each
+//! thread has a core: only the number of P's bounds how many run.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -44,22 +45,23 @@ struct Thread {
     context: Option<Context>,
     yielder: *const Yielder<(), Left>,
     time: u64,
-    /// When all that it has written is there.
+    /// When all its stores are visible.
     drained: u64,
-    /// What interrupts have taken of its time, and it hasn't noticed.
+    /// The time that interrupts have taken from it, and that its clock doesn't include yet.
     interrupted: u64,
     part: Part,
     /// Which of its wakes is the one that counts.
     generation: u64,
     asleep: bool,
-    /// Whether its sleep ended as its time was up.
+    /// Whether its last sleep ended because its time was up.
     timed_out: bool,
 }
 
 #[derive(Default)]
 struct Sim {
     threads: Vec<Thread>,
-    /// When which thread goes on: the time, a number that orders those of one time, the thread, its generation.
+    /// When which thread goes on: the time, a number that orders entries of the same time, the
+    /// thread, its generation.
     ready: BinaryHeap<Reverse<(u64, u64, usize, u64)>>,
     number: u64,
     lines: Lines,
@@ -116,8 +118,8 @@ pub(crate) fn run(costs: &Costs, first: Body) {
 
 /// The stack of a thread that doesn't go on.
 fn emptied(mut context: Context) -> DefaultStack {
-    // SAFETY: what is on the stack is the scheduler's, on which nothing has a destructor that matters: what it points to
-    // is leaked, and no other stack points to this one.
+    // SAFETY: only the scheduler's frames are on the stack, and no destructor in them matters: what
+    // they point to is leaked, and no other stack points to this one.
     unsafe { context.force_reset() };
     context.into_stack()
 }
@@ -147,7 +149,7 @@ fn begin(yielder: &Yielder<(), Left>, body: Body) {
     body();
 }
 
-/// Makes a thread that begins `after` so many picoseconds.
+/// Makes a thread that begins `after` picoseconds from now.
 pub(crate) fn spawn(body: Body, after: u64) -> usize {
     let now = THIS.get().map_or(0, |this| sim(|sim| sim.threads[this].time));
     let context =
@@ -171,13 +173,13 @@ pub(crate) fn spawn(body: Body, after: u64) -> usize {
     id
 }
 
-/// The machine stops, whatever threads have still to do.
+/// Stops the machine, even if threads have work left.
 pub(crate) fn stop() {
     sim(|sim| sim.over = true);
     leave(Left::Wait);
 }
 
-/// This thread goes on with `body`, on an empty stack.
+/// Makes this thread go on with `body`, on an empty stack.
 pub(crate) fn jump(body: Body) -> ! {
     leave(Left::Jump(body));
     unreachable!("its stack is gone")
@@ -185,7 +187,8 @@ pub(crate) fn jump(body: Body) -> ! {
 
 fn leave(left: Left) {
     let yielder = sim(|sim| sim.threads[this()].yielder);
-    // SAFETY: the yielder of the coroutine that this runs on, which `begin` has noted; it lives as long as that.
+    // SAFETY: the yielder of the coroutine that this runs on, which `begin` has noted. It lives as
+    // long as the coroutine.
     unsafe { &*yielder }.suspend(left);
 }
 
@@ -200,7 +203,7 @@ impl Sim {
         self.ready.push(Reverse((time, self.number, id, generation)));
     }
 
-    /// The thread's clock goes on.
+    /// Advances the thread's clock.
     fn pass(&mut self, id: usize, picoseconds: u64) {
         let thread = &mut self.threads[id];
         thread.time += picoseconds;
@@ -208,7 +211,7 @@ impl Sim {
     }
 }
 
-/// Lets those go first that are earlier.
+/// Lets the threads go first whose clocks are earlier.
 fn take_turn() {
     let id = this();
     let late = sim(|sim| {
@@ -248,24 +251,24 @@ pub(crate) fn name<T: ?Sized>(value: &T, of: Of) {
     sim(|sim| sim.lines.name(std::ptr::from_ref(value).addr(), size_of_val(value), of));
 }
 
-/// Says what the lines belong to that `f` touches first.
+/// Says what the lines belong to that `f` is the first to touch.
 pub(crate) fn name_touched(of: Of, f: impl FnOnce()) {
     sim(|sim| sim.lines.naming = Some(of));
     f();
     sim(|sim| sim.lines.naming = None);
 }
 
-/// This thread's clock goes on.
+/// Advances this thread's clock.
 pub(crate) fn work(picoseconds: u64) {
     sim(|sim| sim.pass(this(), picoseconds));
 }
 
-/// [`work`] that is now a little longer, now a little shorter, as all is: else threads would go in step for ever.
+/// [`work`] whose length varies a little: else threads would go in step for ever.
 pub(crate) fn work_about(picoseconds: u64) {
     work(picoseconds / 2 + picoseconds * u64::from(random() % 1024) / 1024);
 }
 
-/// A goroutine of this thread's computes.
+/// A goroutine computes on this thread.
 pub(crate) fn compute(picoseconds: u64) {
     in_part(Part::Work, || work_about(picoseconds));
 }
@@ -290,12 +293,13 @@ pub(crate) fn counts() -> Counts {
     sim(|sim| sim.counts.clone())
 }
 
-/// What this thread does from now on; returns what it did before.
+/// Sets what this thread does from now on; returns what it did before.
 pub(crate) fn set_part(part: Part) -> Part {
     sim(|sim| mem::replace(&mut sim.threads[this()].part, part))
 }
 
-/// `f`, as a part of its own; but what happens while a lock is waited for, or others' queues are looked at, is a part of that.
+/// Runs `f` as a part of its own. Waits for locks and looks at other queues inside `f` still count
+/// as their own parts.
 pub(crate) fn in_part<R>(part: Part, f: impl FnOnce() -> R) -> R {
     let before = set_part(part);
     if matches!(before, Part::LockWait | Part::Steal) {
@@ -306,12 +310,12 @@ pub(crate) fn in_part<R>(part: Part, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A system call that takes so long.
+/// A system call that takes `picoseconds`.
 pub(crate) fn kernel(picoseconds: u64) {
     in_part(Part::Kernel, || work(picoseconds));
 }
 
-/// A number that depends on how many there were before, only.
+/// A pseudorandom number, which depends only on how many were drawn before.
 pub(crate) fn random() -> u32 {
     sim(|sim| {
         sim.random ^= sim.random << 13;
@@ -321,8 +325,8 @@ pub(crate) fn random() -> u32 {
     })
 }
 
-/// Sleeps until [`wake`] of `place`, or for `picoseconds` at most, if they are said; says whether it was woken. If it
-/// `keeps` its P, the time is the P's.
+/// Sleeps until a [`wake`] of `place`, or for at most `picoseconds` if given. Returns whether the
+/// thread was woken. If it `keeps` its P, the time counts as the P's.
 pub(crate) fn sleep(place: usize, picoseconds: Option<u64>, keeps: bool) -> bool {
     let id = this();
     let since = time();
@@ -349,12 +353,12 @@ pub(crate) fn sleep(place: usize, picoseconds: Option<u64>, keeps: bool) -> bool
     })
 }
 
-/// Wakes the first that sleeps at `place`; says whether there was one.
+/// Wakes the first thread that sleeps at `place`. Returns whether there was one.
 pub(crate) fn wake(place: usize) -> bool {
     wake_after(place, cost(|costs| costs.wake_latency))
 }
 
-/// [`wake`], after which the sleeper runs in so many picoseconds.
+/// [`wake`], after which the sleeper runs in `latency` picoseconds.
 pub(crate) fn wake_after(place: usize, latency: u64) -> bool {
     take_turn();
     let now = time();
@@ -370,7 +374,7 @@ pub(crate) fn wake_after(place: usize, latency: u64) -> bool {
     })
 }
 
-/// The first that sleeps at `place` wakes by itself at `when`, not later.
+/// Makes the first thread that sleeps at `place` wake by itself at `when`, not later.
 pub(crate) fn sooner(place: usize, when: u64) {
     sim(|sim| {
         let Some(&id) = sim.sleepers.get(&place).and_then(VecDeque::front) else { return };
@@ -380,12 +384,12 @@ pub(crate) fn sooner(place: usize, when: u64) {
     });
 }
 
-/// Lets others go first before something that isn't a word is looked at.
+/// Lets earlier threads go first, before this thread looks at something that isn't a word.
 pub(crate) fn look() {
     take_turn();
 }
 
-/// Every thread that runs is interrupted; says how many others there are.
+/// Interrupts every thread that runs. Returns how many others there are.
 pub(crate) fn interrupt_all(picoseconds: u64) -> usize {
     let id = this();
     sim(|sim| {

@@ -33,11 +33,12 @@ pub(super) fn spawn(meter: Meter, ops: u64) -> Task {
     })
 }
 
-/// What a goroutine of a large tree takes for memory that is in no cache, in picoseconds: the model knows nothing of that.
+/// The time in picoseconds that a goroutine of a large tree waits for memory that is in no cache.
+/// The model doesn't compute it.
 pub(super) const MEMORY: u64 = 520_000;
 
-/// A tree of at least `ops` leaves, each of which computes for so many picoseconds; each op is a goroutine, which takes
-/// `memory`.
+/// A tree of at least `ops` leaves, each of which computes for `leaf` picoseconds. Each op is a
+/// goroutine, whose memory takes `memory` picoseconds.
 pub(super) fn skynet(meter: Meter, ops: u64, memory: u64, leaf: u64) -> Task {
     let mut size = 10;
     while size < ops {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::event::{Context, Go, What};
 use super::{Goroutine, Held, Next, Order, Step, expect};
 
-/// What a goroutine turns into, without a reason.
+/// A goroutine's change of state, without a reason.
 pub(super) fn turns(g: u64, from: Go, to: Go) -> What {
     What::Goroutine { g, from, to, reason: "".into(), entry: Rc::new([]) }
 }
@@ -38,7 +38,8 @@ impl Order {
                 next.g = Some(g);
             }
             Go::Syscall => {
-                // Another thread's, which is in it for all of the generation, and has no P.
+                // The goroutine of another thread, which is in a system call for the whole
+                // generation and has no P.
                 if thread == u64::MAX {
                     return Err("it is in a system call of no thread".into());
                 }
@@ -72,7 +73,7 @@ impl Order {
         Ok(Some(step.at))
     }
 
-    /// A goroutine that runs does so no more.
+    /// A running goroutine stops running.
     pub(super) fn go_stop(&mut self, step: &Step<'_>, to: Go) -> Next {
         let (_, g) = step.p_and_g()?;
         let [reason, stack, ..] = step.raw.args;
@@ -100,7 +101,7 @@ impl Order {
         Ok(Some(Context { g: Some(g), ..step.at }))
     }
 
-    /// Anyone can wake it, also who has nothing.
+    /// Any thread can wake it, also one that has neither a P nor a goroutine.
     pub(super) fn go_unblock(&mut self, step: &Step<'_>) -> Next {
         let [g, number, stack, _] = step.raw.args;
         if !self.comes_next(step, g, number, Go::Waiting) {
@@ -111,7 +112,8 @@ impl Order {
         Ok(Some(step.at))
     }
 
-    /// Three in one: who is switched to is woken, who runs waits or ends, and the other one runs.
+    /// Three events in one: the goroutine that is switched to is woken, the running one waits or
+    /// ends, and then the other one runs.
     pub(super) fn go_switch(&mut self, step: &Step<'_>, to: Go) -> Next {
         let (_, g) = step.p_and_g()?;
         let [other, number, ..] = step.raw.args;
@@ -131,7 +133,7 @@ impl Order {
         Ok(Some(Context { g: Some(other), ..step.at }))
     }
 
-    /// Whether a goroutine is in this state, and the event that has this number is its next one.
+    /// Whether a goroutine is in this state, and its next event is the one with this number.
     fn comes_next(&self, step: &Step<'_>, g: u64, number: u64, state: Go) -> bool {
         self.goroutines
             .get(&g)

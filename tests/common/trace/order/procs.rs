@@ -15,7 +15,8 @@ impl Order {
         });
         let (mut at, mut next) = (step.at, step.at);
         let (from, to) = match (known, status) {
-            // Who takes it tells of it, and doesn't know that its goroutine is there still: it is told of where it is.
+            // The thread that takes the P writes this event, and doesn't know that the P's
+            // goroutine is still in its system call. So the event is at the goroutine's place.
             (Some(Proc::Syscall), Proc::Abandoned) => {
                 at = self.holder(p)?;
                 (Some(Proc::Running), Proc::Syscall)
@@ -34,7 +35,7 @@ impl Order {
         Ok(Some(next))
     }
 
-    /// Where a P is in a system call.
+    /// The thread, P and goroutine of a system call that has this P.
     fn holder(&self, p: u64) -> Result<Context> {
         let holder = self.threads.iter().find(|(_, held)| held.p == Some(p));
         let (&m, held) = holder.ok_or_else(|| format!("P {p} is in a system call of no thread"))?;
@@ -46,7 +47,7 @@ impl Order {
         let sequence = step.sequence(number);
         step.m()?;
         let proc = self.procs.get_mut(&p).filter(|proc| {
-            // A thread that comes out of a system call may have one that it is yet to lose.
+            // A thread that leaves a system call may still have a P that it is about to lose.
             proc.state == Proc::Idle && sequence.succeeds(proc.sequence) && step.at.p.is_none()
         });
         let Some(proc) = proc else { return Ok(None) };

@@ -12,7 +12,7 @@ impl Order {
         expect("goroutine", g, goroutine.state, Go::Running)?;
         goroutine.state = Go::Syscall;
         let proc = self.proc(p)?;
-        // It is this thread's P: nothing else can come first.
+        // The P is this thread's: no other event can come first.
         if !step.sequence(number).succeeds(proc.sequence) {
             return Err(format!("the P's last event was {:?}", proc.sequence));
         }
@@ -33,7 +33,7 @@ impl Order {
         Ok(Some(step.at))
     }
 
-    /// It comes when the thread has lost its P, and may have another one.
+    /// The event comes when the thread has lost its P, and may have another one.
     pub(super) fn syscall_end_blocked(&mut self, step: &Step<'_>) -> Next {
         if let Some(p) = step.at.p
             && self.proc(p)?.state == Proc::Syscall
@@ -66,7 +66,8 @@ impl Order {
         expect("goroutine", g, self.goroutine(g)?.state, Go::Syscall)?;
         self.goroutines.remove(&g);
         if let Some(p) = step.at.p {
-            // The thread is gone, and its number may be another's soon: who takes the P can't name it.
+            // The thread is gone, and another thread may have its number soon. So the thread that
+            // takes the P can't name it.
             let proc = self.proc(p)?;
             expect("P", p, proc.state, Proc::Syscall)?;
             proc.state = Proc::Abandoned;

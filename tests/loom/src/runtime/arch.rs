@@ -1,4 +1,5 @@
-//! Stand-in: who runs, which nobody asks; and stacks, of which each thread has one.
+//! Stand-in: the goroutine that runs, which no model asks for; and stacks, of which each thread has
+//! one.
 
 use std::cell::Cell;
 
@@ -25,11 +26,11 @@ pub(crate) fn stack_pointer() -> usize {
 }
 
 loom::thread_local! {
-    /// How often this thread has changed to g0's stack.
+    /// How often this thread has switched to g0's stack.
     static ON_G0: Cell<u32> = Cell::new(0);
 }
 
-/// Whether this thread is on g0's stack, and not for a whole model.
+/// Whether this thread has switched to g0's stack, unless it did so for a whole model.
 pub(crate) fn on_g0() -> bool {
     ON_G0.with(Cell::get) != 0
 }

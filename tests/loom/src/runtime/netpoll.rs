@@ -1,5 +1,6 @@
-//! Stand-in for the poller: who sleeps there wakes when it is told to, and not before [`SOON`](epoll::SOON), or when a
-//! descriptor that is waited for is ready. It has models of its own, in `tests/netpoll`.
+//! Stand-in for the poller. An M sleeps there until it is told to wake, or until the descriptor
+//! that a goroutine waits for is ready. It doesn't sleep at all if its time would be over by
+//! [`SOON`](epoll::SOON). The poller has models of its own, in `tests/netpoll`.
 
 #[path = "../../../../src/runtime/netpoll/count.rs"]
 mod count;
@@ -24,7 +25,7 @@ pub(crate) mod epoll {
     use crate::runtime::data::gqueue::GList;
     use crate::runtime::data::runtime2::G;
 
-    /// A sleep that is as short is as good as none.
+    /// A sleep that is no longer than this is as good as none.
     pub(crate) const SOON: i64 = 10;
 
     loom::lazy_static! {

@@ -22,8 +22,8 @@ pub(crate) mod sema {
     }
 }
 
-/// The semaphore of a mutex, which a model has one of, with the sleepers in their order; a limit comes when the model says
-/// so.
+/// The semaphore of a mutex: a model has one. Its sleepers are in their order, and a time limit
+/// ends when the model says so.
 pub(crate) mod of_mutex {
     use loom::sync::{Condvar, Mutex};
     use loom::thread;
@@ -39,11 +39,11 @@ pub(crate) mod of_mutex {
     struct Sleepers {
         next: usize,
         queue: Vec<Sleeper>,
-        /// Those that were taken from the queue, and whether they have what was released.
+        /// The sleepers that were taken from the queue, and whether each has what was released.
         woken: Vec<(Sleeper, bool)>,
-        /// What was released, and isn't taken yet.
+        /// How many releases no sleeper has taken yet.
         released: usize,
-        /// Whether the one limit has come, and who waits with it.
+        /// Whether the one limit has come, and the sleeper that waits with it.
         over: bool,
         limited: Option<Sleeper>,
     }
@@ -67,7 +67,7 @@ pub(crate) mod of_mutex {
         changed.notify_all();
     }
 
-    /// Whether whatever was released was taken.
+    /// Whether everything that was released was taken.
     pub(crate) fn nothing_is_released() -> bool {
         SLEEPERS.0.lock().unwrap().released == 0
     }
@@ -138,7 +138,7 @@ pub(crate) mod of_mutex {
     }
 }
 
-/// The semaphore of who may stop the world: a model has one who does.
+/// The semaphore that guards stops of the world: in a model, only one thread does.
 pub(crate) mod semacquire {
     use std::sync::atomic::{AtomicU32, Ordering};
 

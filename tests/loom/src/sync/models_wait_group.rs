@@ -1,4 +1,4 @@
-//! Models of the wait group: who has waited, asleep or not, sees what was done.
+//! Models of the wait group: a goroutine that has waited, asleep or not, sees what was done.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,7 +10,8 @@ use crate::runtime::atomic::check;
 use crate::runtime::notify_list_wait;
 use crate::sync::wait_group::WaitGroup;
 
-/// Something that is done, and who waits for it: loom fails if nothing orders the two.
+/// A group, and the work that its waiters wait for: loom fails if nothing orders a worker's access
+/// before a waiter's.
 struct Guarded {
     group: WaitGroup,
     done: [UnsafeCell<bool>; 2],
@@ -27,7 +28,7 @@ impl Guarded {
     }
 
     fn work(&self, i: usize) {
-        // SAFETY: nobody else works there, and who looks has waited.
+        // SAFETY: no other worker is at this cell, and a thread that reads it has waited.
         self.done[i].with_mut(|done| unsafe { *done = true });
         self.group.done();
     }
@@ -37,7 +38,7 @@ impl Guarded {
         self.look(n);
     }
 
-    /// `wait` with a limit, which isn't over.
+    /// `wait` with a time limit, which never ends.
     fn wait_timed(&self, n: usize) {
         while let Some(number) = self.group.announce() {
             notify_list_wait(self.group.timed(), number);
@@ -114,7 +115,7 @@ fn one_waits_with_a_limit_and_one_without() {
     });
 }
 
-/// One `done` too many panics, and nobody waits for what it has put back.
+/// One `done` too many panics, and nobody waits for the count that it has put back.
 fn one_done_too_many(wait: fn(&Guarded, usize)) {
     check(Some(2), move || {
         let guarded = Guarded::new();
@@ -137,7 +138,7 @@ fn one_waits_with_a_limit_beside_a_done_too_many() {
     one_done_too_many(Guarded::wait_timed);
 }
 
-/// The one that is counted wakes, also while the other one has taken its own from the count.
+/// The `done` that counts wakes the waiter, even while the surplus one has lowered the count, too.
 #[test]
 fn one_of_two_is_too_many() {
     check(Some(2), || {
@@ -153,7 +154,8 @@ fn one_of_two_is_too_many() {
     });
 }
 
-/// The count comes to 0 twice: a flag that the first time takes back is that of a waiter for the second.
+/// The count comes to 0 twice. The flag that the first time clears belongs to a waiter for the
+/// second.
 #[test]
 fn one_waits_with_a_limit_while_others_add() {
     check(Some(2), || {

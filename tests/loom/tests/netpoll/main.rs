@@ -1,10 +1,11 @@
-//! Models of the poller: whoever waits for a descriptor goes on when it becomes ready, is closed, or has its
-//! deadline pass, and no readiness is lost; what is late of a descriptor's earlier use does nothing to a later
-//! one. `netpoll/poll_desc.rs`, `ready.rs` and `event.rs`, `pollwait`, and `net/registration.rs` are the files
-//! that ship. (loom fails if all threads are blocked, and who waits in vain is.)
+//! Models of the poller. A waiter goes on when its descriptor becomes ready, is closed, or has its
+//! deadline pass, and no readiness is lost. A late event of a descriptor's earlier use does nothing
+//! to a later one. The files that ship are `netpoll/poll_desc.rs`, `ready.rs` and `event.rs`,
+//! `pollwait`, and `net/registration.rs`. (loom fails if all threads are blocked, and a thread that
+//! waits in vain is blocked.)
 //!
-//! The rest is stand-ins, with the paths and names that these files use: a goroutine is a thread, the kernel a
-//! flag, and a timer fires when a model says so.
+//! The rest is stand-ins, with the paths and names that these files use. A goroutine is a thread,
+//! the kernel is a flag, and a timer fires when a model says so.
 
 #![cfg(loom)]
 #![allow(dead_code, reason = "the shipped files have more than is modelled")]
@@ -50,7 +51,7 @@ fn close(pd: &'static PollDesc) {
     unsafe { poll_runtime_poll_unblock(pd) };
 }
 
-/// Closes it, and opens one that is the same to the poller.
+/// Closes the descriptor, and opens one that looks the same to the poller.
 fn reopen(pd: &'static PollDesc) {
     close(pd);
     // SAFETY: nobody waits.
@@ -63,7 +64,7 @@ fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     unsafe { poll_runtime_poll_set_deadline(pd, d, read, write) };
 }
 
-/// Takes what the timer was set for, to fire when the result is called.
+/// Takes the function that the timer was set for. The timer fires when the result is called.
 fn fires(t: &'static Timer) -> impl FnOnce() + Send {
     struct Fires(TimerFn, *mut std::ffi::c_void, usize);
     // SAFETY: a timer fires on any thread.
@@ -72,12 +73,12 @@ fn fires(t: &'static Timer) -> impl FnOnce() + Send {
     let fires = Fires(t.f.get().unwrap(), arg, seq);
     move || {
         let Fires(f, arg, seq) = { fires };
-        // SAFETY: with what it was set for.
+        // SAFETY: with the arguments that it was set for.
         unsafe { f(arg, seq) }
     }
 }
 
-/// The kernel's side of a pipe: how many bytes there are.
+/// The kernel's side of a pipe: the number of bytes in it.
 struct Pipe(AtomicU32);
 
 impl Pipe {

@@ -1,10 +1,10 @@
-//! What is done to memory of the heap, by goroutines that share it.
+//! Bugs with memory of the heap that goroutines share.
 
 programs! {
     freed_by_another freed_twice beyond_the_end sent_and_dropped freed_by_a_timer
 }
 
-/// A goroutine reads what another one has freed.
+/// A goroutine reads memory that another one has freed.
 pub mod freed_by_another {
     use gosched::go;
 
@@ -21,7 +21,8 @@ pub mod freed_by_another {
 
     #[inline(never)]
     fn frees(number: Alias<u64>) {
-        // SAFETY: it is a box, and is freed once. That nobody uses it any more isn't kept in `bug`.
+        // SAFETY: it is a box, and is freed once. That no other goroutine uses it isn't kept in
+        // `bug`.
         drop(unsafe { Box::from_raw(number.get()) });
     }
 
@@ -38,7 +39,7 @@ pub mod freed_by_another {
     }
 }
 
-/// Two goroutines free the same.
+/// Two goroutines free the same box.
 pub mod freed_twice {
     use gosched::go;
 
@@ -73,7 +74,7 @@ pub mod freed_twice {
     }
 }
 
-/// A goroutine fills a buffer of another's, and one byte more.
+/// A goroutine fills another's buffer, and one byte more.
 mod beyond_the_end {
     use gosched::go;
 
@@ -106,7 +107,8 @@ mod beyond_the_end {
     }
 }
 
-/// A value is read by who has sent it, through a pointer that was kept, when the receiver has dropped it.
+/// The sender reads a value through a pointer that it has kept, after the receiver has dropped the
+/// value.
 mod sent_and_dropped {
     use gosched::chan::{Receiver, bounded};
     use gosched::go;
@@ -147,7 +149,7 @@ mod sent_and_dropped {
     }
 }
 
-/// A timer's function frees what its maker goes on to read.
+/// A timer's function frees memory that its maker goes on to read.
 mod freed_by_a_timer {
     use std::time::Duration;
 
@@ -167,7 +169,8 @@ mod freed_by_a_timer {
 
     #[inline(never)]
     fn frees(number: Alias<u64>) {
-        // SAFETY: it is a box, and the timer calls once. That nobody uses it any more isn't kept in `bug`.
+        // SAFETY: it is a box, and the timer calls once. That nobody uses it any more isn't kept in
+        // `bug`.
         drop(unsafe { Box::from_raw(number.get()) });
     }
 

@@ -1,10 +1,10 @@
-//! What is called by others, or elsewhere, than it seems.
+//! Functions that run on another goroutine, or elsewhere, than it seems.
 
 programs! {
     timer_beside_main canceled in_blocking generator
 }
 
-/// A timer's function writes beside who has made the timer.
+/// A timer's function writes at the same time as the timer's maker.
 mod timer_beside_main {
     use std::time::Duration;
 
@@ -54,7 +54,7 @@ mod timer_beside_main {
     }
 }
 
-/// Who cancels a context goes on, and what is called at its end begins.
+/// The goroutine that cancels a context goes on while the context's function begins.
 mod canceled {
     use gosched::chan::bounded;
     use gosched::context::Context;
@@ -109,7 +109,7 @@ mod canceled {
     }
 }
 
-/// A goroutine writes while it blocks its thread, and another one at the same time.
+/// A goroutine writes while it blocks its thread, and another one writes at the same time.
 mod in_blocking {
     use gosched::blocking;
     use gosched::chan::bounded;
@@ -152,7 +152,8 @@ mod in_blocking {
     }
 }
 
-/// A generator uses what somebody else does than who iterates. Who iterates may: they take turns.
+/// A generator and a third goroutine use the same counter. The iterating goroutine may use it, as
+/// it and the generator take turns.
 mod generator {
     use gosched::go;
     use gosched::iter::pull;
@@ -170,7 +171,8 @@ mod generator {
 
     #[inline(never)]
     fn adds_in_the_generator(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` who iterates waits, and nobody else uses it. Not kept in `bug`.
+        // SAFETY: it is never freed, and in `right` the iterating goroutine waits, and nobody else
+        // uses it. Not kept in `bug`.
         unsafe { *count.get() += 1 };
     }
 

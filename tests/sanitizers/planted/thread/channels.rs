@@ -4,7 +4,7 @@ programs! {
     written_after_the_send signaled_too_soon buffered_signal selected
 }
 
-/// Who has sent a value writes to it through a pointer that was kept.
+/// The sender of a value writes to it later, through a pointer that it has kept.
 mod written_after_the_send {
     use std::hint::black_box;
 
@@ -55,7 +55,7 @@ mod written_after_the_send {
     }
 }
 
-/// A goroutine says that it has written, and writes.
+/// A goroutine says that it has written, and only then writes.
 mod signaled_too_soon {
     use std::hint::black_box;
 
@@ -104,7 +104,7 @@ mod signaled_too_soon {
     }
 }
 
-/// Who sends takes it that the receiver is there, and the channel has room.
+/// The sender assumes that the receiver is there already, but the channel has room for the value.
 mod buffered_signal {
     use std::hint::black_box;
 
@@ -158,7 +158,7 @@ mod buffered_signal {
     }
 }
 
-/// A server writes down what a select has given it, while its client reads that.
+/// A server stores the value that a select has given it, while its client reads it.
 mod selected {
     use std::hint::black_box;
 
@@ -183,7 +183,8 @@ mod selected {
         black_box(unsafe { *last.get() });
     }
 
-    /// That a request was sent, for a server that doesn't answer: the channel's lock would order them.
+    /// Says that a request was sent to a server that doesn't answer. The channel's lock would order
+    /// them.
     static SENT: Hint = Hint::new();
 
     fn serve(last: Alias<u64>, requests: &Receiver<u64>, answers: Option<&Sender<u64>>, stop: &Receiver<()>) {

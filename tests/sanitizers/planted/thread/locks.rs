@@ -1,10 +1,10 @@
-//! What is locked too little, or by a lock that doesn't exclude.
+//! Bugs in which too little is locked, or a lock doesn't exclude.
 
 programs! {
     counter unlocked_too_soon read_beside_write semaphore_of_two checked_twice notified_too_soon
 }
 
-/// Two goroutines count, without a lock.
+/// Two goroutines count without a lock.
 mod counter {
     use gosched::go;
     use gosched::sync::{Barrier, Mutex};
@@ -43,7 +43,7 @@ mod counter {
     }
 }
 
-/// Who adds has the lock while it reads, and none while it writes.
+/// A goroutine that adds holds the lock while it reads, but not while it writes.
 mod unlocked_too_soon {
     use gosched::sync::Mutex;
 
@@ -55,13 +55,14 @@ mod unlocked_too_soon {
 
     #[inline(never)]
     fn reads_the_sum(sum: Alias<u64>) -> u64 {
-        // SAFETY: it is never freed, and who calls has the lock. Not kept in `bug`, where others write without.
+        // SAFETY: it is never freed, and the caller has the lock. Not kept in `bug`, where others
+        // write without.
         unsafe { *sum.get() }
     }
 
     #[inline(never)]
     fn writes_the_sum(sum: Alias<u64>, value: u64) {
-        // SAFETY: the same. In `bug` who calls has no lock any more: that is the bug.
+        // SAFETY: the same. In `bug` the caller has no lock any more: that is the bug.
         unsafe { *sum.get() = value };
     }
 
@@ -89,7 +90,7 @@ mod unlocked_too_soon {
     }
 }
 
-/// One reads with a lock for reading, the other writes without a lock.
+/// One goroutine reads with a lock for reading, the other writes without a lock.
 mod read_beside_write {
     use std::hint::black_box;
 
@@ -104,7 +105,8 @@ mod read_beside_write {
     #[inline(never)]
     fn reads_locked(lock: &RwLock<()>, number: Alias<u64>) {
         let _locked = lock.read();
-        // SAFETY: it is never freed, and nobody writes who has no lock. The latter isn't kept in `bug`.
+        // SAFETY: it is never freed, and nobody writes without a lock. The latter isn't kept in
+        // `bug`.
         black_box(unsafe { *number.get() });
     }
 
@@ -131,7 +133,7 @@ mod read_beside_write {
     }
 }
 
-/// A semaphore that is to exclude has two permits.
+/// A semaphore that should exclude has two permits.
 mod semaphore_of_two {
     use gosched::sync::{Barrier, Semaphore};
 
@@ -171,7 +173,8 @@ mod semaphore_of_two {
     }
 }
 
-/// A value is made once, and a flag that orders nothing tells that it is there: double-checked locking.
+/// Double-checked locking: a value is made once, and a flag that orders nothing says that the value
+/// is there.
 mod checked_twice {
     use std::hint::black_box;
 
@@ -192,7 +195,8 @@ mod checked_twice {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: it is never freed, and it was made. That this has seen it isn't kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and it was made. That this thread sees it made isn't kept in
+        // `bug`: that is the bug.
         black_box(unsafe { *number.get() });
     }
 
@@ -227,7 +231,8 @@ mod checked_twice {
     }
 }
 
-/// Who waits for a condition is told that a value is there, and it is written afterwards.
+/// A goroutine that waits for a condition is told that a value is there, but the value is written
+/// afterwards.
 mod notified_too_soon {
     use std::hint::black_box;
 

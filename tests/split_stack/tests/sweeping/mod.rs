@@ -7,11 +7,11 @@ use gosched_split_stack::{Case, Settings, count_moves, references, sweep};
 
 use crate::harness::Test;
 
-/// Where the random words begin that cases are called with.
+/// The seed of the random words that cases are called with.
 pub const SEED: u64 = 0x0123_4567_89ab_cdef;
 
-/// Sweeps over `cases(level)`, for each of the levels, with stacks as `godebug` wants them; the deepest
-/// recursion makes so many calls.
+/// Sweeps over `cases(level)` for each of the levels, with the stacks that `godebug` asks for. The
+/// deepest recursion makes `deep_levels` calls.
 pub fn sweep_with(
     test: Test,
     levels: &[&'static str],

@@ -86,7 +86,7 @@ impl Held {
         }
     }
 
-    /// Random values, for so many rounds.
+    /// Random values, for a loop of `rounds` rounds.
     pub fn random(rng: &mut Rng, vectors: Vectors, stops: Stops, rounds: u64) -> Self {
         let words = vectors.words();
         let mut held = Held {
@@ -104,7 +104,7 @@ impl Held {
             for register in &mut held.predicates {
                 register[..words].fill_with(|| rng.next() as u8);
             }
-            // Nothing but ones, and then nothing but zeros.
+            // First ones only, and then zeros only.
             let ones = rng.below(8 * words + 1);
             held.ffr[..ones / 8].fill(0xff);
             if !ones.is_multiple_of(8) {
@@ -119,8 +119,9 @@ impl Held {
         held
     }
 
-    /// What is in a register or on the stack at each instruction of the loop: but for x0, x2, x4 to x6, x9
-    /// and a vector, which it changes, and x16, x17 and x30, which a check needs.
+    /// The values that are in a register or on the stack at each instruction of the loop. That
+    /// excludes x0, x2, x4 to x6, x9 and a vector, which the loop changes, and x16, x17 and x30,
+    /// which a check needs.
     pub fn kept(&self) -> BTreeSet<u64> {
         let changed = [0, 2, 4, 5, 6, 9, 16, 17, 30];
         let general = (0..31).filter(|i| !changed.contains(i)).map(|i| self.general[i]);
@@ -128,12 +129,13 @@ impl Held {
         vectors.filter(|&word| word != 0).chain(general).chain(self.stack).collect()
     }
 
-    /// What was stored, all of it.
+    /// Everything that was stored.
     pub(super) fn comparable(&self) -> Self {
         self.clone()
     }
 
-    /// What is there after the loop, which adds up what the flags say, once from x1 and once from x7.
+    /// The expected values after the loop. The loop adds up what the flags say, once from x1 and
+    /// once from x7.
     pub(super) fn after(&self) -> Self {
         let x = &self.general;
         let (rounds, flags) = (x[0], [x[1], x[7]]);
@@ -311,8 +313,9 @@ global_asm!(
     "mov x17, xzr",
     "mov x30, xzr",
     ".endif",
-    // What is changed is changed back, but for x0, which counts, and what depends on the flags. An
-    // emulator interrupts code only where a branch leads: hence the two that lead to the next instruction.
+    // The loop undoes its changes, except to x0, which counts, and to what depends on the flags. An
+    // emulator interrupts code only where a branch leads: hence the two branches to the next
+    // instruction.
     "IN_LOOP sub x0, x0, #1",
     "IN_LOOP msr nzcv, x1",
     "IN_LOOP \\flip",

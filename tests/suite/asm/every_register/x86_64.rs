@@ -43,7 +43,7 @@ pub struct Held {
     /// rax, rcx, rdx, rbx, rbp, rsi, rdi, r8 to r15.
     general: [u64; 15],
     flags: u64,
-    /// Below rsp, from the top; what is left of `rounds` comes after it.
+    /// Below rsp, from the top. The remaining `rounds` come after it.
     red_zone: [u64; 15],
     rounds: u64,
     x87: [i64; 8],
@@ -80,7 +80,7 @@ impl Held {
         }
     }
 
-    /// Random values, for so many rounds.
+    /// Random values, for a loop of `rounds` rounds.
     pub fn random(rng: &mut Rng, vectors: Vectors, stops: Stops, rounds: u64) -> Self {
         let (registers, words) = match (vectors, stops) {
             (Vectors::Sse, _) => (16, 2),
@@ -115,8 +115,9 @@ impl Held {
         held
     }
 
-    /// What is in a register or in the red zone at each instruction of the loop: but for rax, rbx, r9, some
-    /// vectors and a word of the red zone, which it changes, and r10 and r11, which a check needs.
+    /// The values that are in a register or in the red zone at each instruction of the loop. That
+    /// excludes rax, rbx, r9, some vectors and a word of the red zone, which the loop changes, and
+    /// r10 and r11, which a check needs.
     pub fn kept(&self) -> BTreeSet<u64> {
         let general = [1, 2, 4, 5, 6, 7, 11, 12, 13, 14].map(|i| self.general[i]);
         let vectors = (0..32).filter(|i| ![0, 15, 16].contains(i)).flat_map(|i| self.vectors[i]);
@@ -124,7 +125,7 @@ impl Held {
         vectors.filter(|&word| word != 0).chain(general).chain(red_zone).collect()
     }
 
-    /// What was stored, without what a loop leaves as it comes.
+    /// What was stored, without the bits that the loop doesn't set.
     pub(super) fn comparable(&self) -> Self {
         let mut comparable = self.clone();
         comparable.flags &= FLAGS;
@@ -132,7 +133,7 @@ impl Held {
         comparable
     }
 
-    /// What is there after the loop, which counts, and subtracts the borrow of a comparison.
+    /// The expected values after the loop, which counts, and subtracts the borrow of a comparison.
     pub(super) fn after(&self) -> Self {
         let mut after = self.comparable();
         after.general[RAX] = self.general[RAX].wrapping_add(self.rounds);
@@ -312,7 +313,7 @@ global_asm!(
     "xor r10d, r10d",
     "xor r11d, r11d",
     ".endif",
-    // What is changed is changed back, but for rax, which counts, and rbx.
+    // The loop undoes its changes, except to rax, which counts, and to rbx.
     "IN_LOOP lea rax, [rax + 1]",
     "IN_LOOP xchg rsi, rdi",
     "IN_LOOP \\flip",

@@ -1,4 +1,4 @@
-//! Bugs with what channels carry.
+//! Bugs with the values that channels carry.
 
 programs! {
     reply_too_late
@@ -10,7 +10,8 @@ programs! {
     order_of_arrival
 }
 
-/// Nobody receives the reply when the wait for it has timed out, and it has no other place.
+/// The wait for a reply times out, so nobody receives the reply, and there is no room for it
+/// elsewhere.
 mod reply_too_late {
     use std::sync::Arc;
     use std::time::Duration;
@@ -39,7 +40,7 @@ mod reply_too_late {
     }
 }
 
-/// Who has received an error returns, and the others that have a result keep it for ever.
+/// The receiver of an error returns. The other goroutines try to send their results for ever.
 mod first_error {
     use std::sync::Arc;
 
@@ -70,7 +71,7 @@ mod first_error {
     }
 }
 
-/// Who sends holds a lock that the receiver takes first.
+/// The sender holds a lock that the receiver takes first.
 mod send_under_lock {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -102,7 +103,8 @@ mod send_under_lock {
     }
 }
 
-/// Who notifies doesn't wait for who is to be notified; nothing keeps the notification until then.
+/// The notifier doesn't wait for the goroutine that it notifies, and nothing keeps the notification
+/// until then.
 mod lost_notification {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -124,7 +126,7 @@ mod lost_notification {
     }
 }
 
-/// All clients receive from one channel: a reply goes to the first that comes.
+/// All clients receive from one channel: a reply goes to the first client that comes.
 mod shared_reply {
     use gosched::chan::{Receiver, Sender, bounded};
     use gosched::scope;
@@ -158,7 +160,7 @@ mod shared_reply {
     }
 }
 
-/// The channel isn't empty; when it is received from, it is.
+/// The channel isn't empty at the look, but it is at the receive.
 mod peek_then_receive {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -185,7 +187,7 @@ mod peek_then_receive {
     }
 }
 
-/// Results are taken to be in the order in which the work was given out.
+/// Results are assumed to be in the order in which the work was given out.
 mod order_of_arrival {
     use gosched::chan::bounded;
     use gosched::scope;

@@ -9,7 +9,7 @@ programs! {
     two_signals_at_once
 }
 
-/// Between the look at the condition and the wait for it the lock is free: the signal comes then.
+/// The lock is free between the look at the condition and the wait for it: the signal comes then.
 mod missed_signal {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -39,7 +39,7 @@ mod missed_signal {
     }
 }
 
-/// Who was woken takes what was there when it was woken.
+/// A woken goroutine takes the value that was there when it was woken.
 mod if_not_while {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -81,7 +81,8 @@ mod if_not_while {
     }
 }
 
-/// Producers and consumers wait for one condition, and who wakes one wakes one of its own.
+/// Producers and consumers wait for one condition, and a notification wakes a goroutine of the
+/// notifier's own kind.
 mod one_condvar {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -117,7 +118,8 @@ mod one_condvar {
     }
 }
 
-/// A barrier counts from 0 again: who is fast comes to the next round before who is slow has seen the end of this one.
+/// A barrier counts from 0 again: a fast goroutine comes to the next round before a slow one has
+/// seen the end of this one.
 mod barrier_reused {
     use gosched::sync::{Condvar, Mutex};
     use gosched::{scope, yield_now};
@@ -172,7 +174,8 @@ mod barrier_reused {
     }
 }
 
-/// Who has written wakes one who waits: it may be a reader, who lets the next writer go first, and waits again.
+/// A writer that is done wakes one waiter. That may be a reader, which lets the next writer go
+/// first, and waits again.
 mod writers_first {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -184,7 +187,7 @@ mod writers_first {
         writes: u32,
     }
 
-    /// A lock by hand, which prefers the one that writes.
+    /// A hand-made lock that prefers writers.
     #[derive(Default)]
     struct Lock {
         state: Mutex<State>,

@@ -12,7 +12,7 @@ programs! {
     waits_for_a_failed_one
 }
 
-/// Who has asked has been canceled, and doesn't receive the result.
+/// The goroutine that asked has been canceled, and doesn't receive the result.
 mod result_for_nobody {
     use std::sync::Arc;
 
@@ -41,7 +41,8 @@ mod result_for_nobody {
     }
 }
 
-/// The context hasn't ended when it is asked, and ends while what doesn't know of it is waited for.
+/// The context hasn't ended when it is asked. It ends during a wait for something that doesn't know
+/// the context.
 mod checked_then_waits {
     use gosched::chan::{Receiver, bounded};
     use gosched::context::Context;
@@ -69,7 +70,8 @@ mod checked_then_waits {
     }
 }
 
-/// The end of a context is to wake who waits for a condition; it comes between the look at the context and the wait.
+/// The end of a context should wake a goroutine that waits for a condition. It comes between the
+/// look at the context and the wait.
 mod woken_outside_the_lock {
     use std::sync::Arc;
 
@@ -104,7 +106,8 @@ mod woken_outside_the_lock {
     }
 }
 
-/// What the end of a context begins can't be stopped any more: so it is taken for done.
+/// The function that the end of a context begins can't be stopped any more, and so is taken for
+/// done.
 mod cleanup_taken_for_done {
     use std::sync::Arc;
 
@@ -138,7 +141,8 @@ mod cleanup_taken_for_done {
     }
 }
 
-/// Who makes the context returns, and with that ends it; who works under it may not have begun.
+/// The goroutine that makes the context returns, and with that ends it. The one that works under it
+/// may not have begun.
 mod canceler_dropped {
     use gosched::context::{Canceler, Context};
     use gosched::{JoinHandle, go};
@@ -159,7 +163,7 @@ mod canceler_dropped {
     }
 }
 
-/// The reply is late, so it is asked again: the first request has been served all the same.
+/// The reply is late, so the client asks again: the first request is served all the same.
 mod done_again_after_timeout {
     use std::time::Duration;
 
@@ -205,7 +209,8 @@ mod done_again_after_timeout {
     }
 }
 
-/// Two are asked, and who is slower than the other and than the end has nobody to reply to.
+/// Two servers are asked. The one that is slower than the other, and than the end, has nobody to
+/// reply to.
 mod second_best {
     use std::sync::Arc;
 
@@ -244,13 +249,13 @@ mod second_best {
     }
 }
 
-/// It has been canceled, as who canceled it knows, and takes effect all the same.
+/// The work takes effect although it was canceled, as its canceler knows.
 mod commits_when_canceled {
     use gosched::context::Context;
     use gosched::scope;
     use gosched::sync::Mutex;
 
-    /// What was committed, and whether it was canceled before that.
+    /// The commits, and the cancellations before them.
     type Log = Mutex<Vec<&'static str>>;
 
     fn program(commit: fn(&Context, &Log)) {

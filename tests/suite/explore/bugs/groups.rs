@@ -14,7 +14,7 @@ programs! {
     flights_in_a_circle
 }
 
-/// A goroutine counts itself: who waits may do so before that.
+/// A goroutine counts itself: the wait may come before that.
 mod add_inside {
     use std::sync::Arc;
 
@@ -37,7 +37,7 @@ mod add_inside {
                 group.done();
             });
         }
-        // Most often they all have begun then.
+        // Most often all of them have begun then.
         yield_now();
         let (group, finished) = &*shared;
         group.wait();
@@ -53,7 +53,7 @@ mod add_inside {
     }
 }
 
-/// Who finds no job returns without being counted off.
+/// A worker that finds no job returns without being counted off.
 mod forgotten_done {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -85,7 +85,7 @@ mod forgotten_done {
     }
 }
 
-/// The next round is counted while who waits for this one is still about to return.
+/// The next round is counted while a waiter for this one is still about to return.
 mod reused_group {
     use std::sync::Arc;
 
@@ -119,7 +119,7 @@ mod reused_group {
     }
 }
 
-/// Who waits for others holds a lock that one of them takes before it is done.
+/// The goroutine that waits for others holds a lock that one of them takes before it is done.
 mod wait_under_lock {
     use gosched::scope;
     use gosched::sync::{Mutex, WaitGroup};
@@ -154,7 +154,7 @@ mod wait_under_lock {
     }
 }
 
-/// It is counted off before its result is where it belongs.
+/// A goroutine is counted off before its result is where it belongs.
 mod done_too_early {
     use gosched::scope;
     use gosched::sync::{Mutex, WaitGroup};
@@ -187,7 +187,7 @@ mod done_too_early {
     }
 }
 
-/// Each takes its permits one after the other: each has one, and waits for another.
+/// Each goroutine takes its permits one after the other: each has one, and waits for another.
 mod permits_one_by_one {
     use gosched::scope;
     use gosched::sync::Semaphore;
@@ -216,7 +216,7 @@ mod permits_one_by_one {
     }
 }
 
-/// A permit isn't given back on the way that is seldom taken.
+/// A permit isn't given back on a path that is seldom taken.
 mod permit_kept {
     use gosched::chan::{Sender, bounded};
     use gosched::scope;
@@ -250,7 +250,7 @@ mod permit_kept {
     }
 }
 
-/// A permit is given back by who has got none.
+/// A goroutine that has got no permit gives one back.
 mod permit_too_many {
     use gosched::scope;
     use gosched::sync::{Mutex, Semaphore};
@@ -289,7 +289,7 @@ mod permit_too_many {
     }
 }
 
-/// Who has a thing done once holds a lock that this takes.
+/// The caller of `call_once` holds a lock that the function takes.
 mod once_under_lock {
     use gosched::scope;
     use gosched::sync::{Mutex, Once};
@@ -321,7 +321,8 @@ mod once_under_lock {
     }
 }
 
-/// Who sees that it is time to stop doesn't come to the barrier, where who hasn't seen it waits.
+/// A goroutine that sees that it is time to stop doesn't come to the barrier. One that hasn't seen
+/// it waits there.
 mod quits_before_the_barrier {
     use gosched::scope;
     use gosched::sync::{Barrier, Mutex};
@@ -359,7 +360,7 @@ mod quits_before_the_barrier {
     }
 }
 
-/// What is done for one key waits for another one, and that for the first.
+/// The work for one key waits for another key's, and that for the first.
 mod flights_in_a_circle {
     use gosched::scope;
     use gosched::sync::SingleFlight;

@@ -12,7 +12,7 @@ programs! {
     initialized_twice
 }
 
-/// Who holds the lock calls what takes it, if the page isn't there yet.
+/// A function that holds the lock calls one that takes it, if the page isn't there yet.
 mod double_lock {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -46,7 +46,7 @@ mod double_lock {
     }
 }
 
-/// Two transfers lock the same accounts, each the one first that it takes from.
+/// Two transfers lock the same accounts. Each locks the account first that it takes from.
 mod ab_ba {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -107,7 +107,8 @@ mod philosophers {
     }
 }
 
-/// Who reads takes the lock again to read: a writer that has come in between waits for the first, and goes before the second.
+/// A reader takes the lock again to read. A writer that has come in between waits for the first
+/// read, and goes before the second.
 mod read_twice {
     use gosched::scope;
     use gosched::sync::RwLock;
@@ -132,7 +133,7 @@ mod read_twice {
     }
 }
 
-/// Who finds nothing returns without unlocking.
+/// A goroutine that finds nothing returns without unlocking.
 mod forgotten_unlock {
     use std::mem::forget;
 
@@ -165,7 +166,7 @@ mod forgotten_unlock {
     }
 }
 
-/// There is enough when it is looked at, and less when it is taken.
+/// There is enough money at the look, and less when it is taken.
 mod overdraft {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -198,7 +199,7 @@ mod overdraft {
     }
 }
 
-/// Another counts between the look at the counter and its change.
+/// Another goroutine counts between the look at the counter and its change.
 mod lost_update {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -225,7 +226,7 @@ mod lost_update {
     }
 }
 
-/// The flag says that the value is there; it is set soon.
+/// The flag that says that the value is there is set before the value.
 mod flag_before_value {
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -259,7 +260,7 @@ mod flag_before_value {
     }
 }
 
-/// What was seen with the lock to read is old when there is the one to write.
+/// What was seen under the read lock is old when the write lock is held.
 mod initialized_twice {
     use gosched::scope;
     use gosched::sync::RwLock;

@@ -1,4 +1,4 @@
-//! Bugs that take several kinds of things.
+//! Bugs that take several kinds of primitives.
 
 programs! {
     lock_and_channel
@@ -14,7 +14,8 @@ programs! {
     loaded_by_then
 }
 
-/// One holds the lock and waits for the channel; the other waits for the lock, and would send then.
+/// One goroutine holds the lock and waits for the channel. The other waits for the lock, and would
+/// send then.
 mod lock_and_channel {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -46,7 +47,8 @@ mod lock_and_channel {
     }
 }
 
-/// Two may read at once, so one may wait for the other; unless a writer has come between them.
+/// Two goroutines may read at once, so one may wait for the other, unless a writer has come between
+/// them.
 mod reader_writer_sender {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -79,7 +81,7 @@ mod reader_writer_sender {
     }
 }
 
-/// The server hasn't been stopped when it is looked, and has been when the job is sent.
+/// The server hasn't stopped at the look, but it has when the job is sent.
 mod stopped_when_submitting {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -113,7 +115,8 @@ mod stopped_when_submitting {
     }
 }
 
-/// Who publishes holds the lock of the subscribers while it sends; one of them wants to leave, and doesn't receive any more.
+/// The publisher holds the subscribers' lock while it sends. One of them wants to leave, and
+/// doesn't receive any more.
 mod publish_under_lock {
     use gosched::chan::{Receiver, Sender, bounded};
     use gosched::scope;
@@ -149,7 +152,7 @@ mod publish_under_lock {
     }
 }
 
-/// What was read before a change is kept after it.
+/// A value that was read before a change is cached after it.
 mod stale_cache {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -202,14 +205,16 @@ mod stale_cache {
     }
 }
 
-/// The head is what it was, and what is behind it isn't: A was popped, and is back, and B is gone. The ABA problem.
+/// The ABA problem: the head is what it was, but its successor isn't. A was popped and is back, and
+/// B is gone.
 mod popped_twice {
     use gosched::scope;
     use gosched::sync::Mutex;
 
     const NONE: usize = usize::MAX;
 
-    /// A stack of numbers, linked by `next`, whose head is changed by compare-and-swap, with a count of the changes.
+    /// A stack of numbers, linked by `next`. Its head is changed by compare-and-swap, with a count
+    /// of the changes.
     struct Stack {
         head: Mutex<(usize, u32)>,
         next: Mutex<[usize; 2]>,
@@ -274,7 +279,7 @@ mod popped_twice {
     }
 }
 
-/// Each account is read with its lock, and the sum of both is of no moment.
+/// Each account is read under its lock, but there was never a moment with that sum of both.
 mod torn_snapshot {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -343,7 +348,7 @@ mod freed_twice {
     }
 }
 
-/// Who hears of no leader in time makes itself one, and so does another.
+/// A node that hears of no leader in time makes itself the leader, and so does another.
 mod two_leaders {
     use std::time::Duration;
 
@@ -387,7 +392,7 @@ mod two_leaders {
     }
 }
 
-/// A change is made to a copy, and the copy put in the place of what has changed meanwhile.
+/// A copy is changed, and put in the place of the original, which has changed meanwhile.
 mod lost_copy {
     use std::sync::Arc;
 
@@ -425,7 +430,8 @@ mod lost_copy {
     }
 }
 
-/// What is loaded in the background has always been there by then: there is much to do before it is used.
+/// A value that is loaded in the background is assumed to be there by its use, as there is much to
+/// do before.
 mod loaded_by_then {
     use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Bugs with how work is told to end.
+//! Bugs with how goroutines are told to stop.
 
 programs! {
     done_or_data
@@ -11,7 +11,7 @@ programs! {
     timer_stopped_too_late
 }
 
-/// There are values, and it is time to stop: which arm is chosen is by chance.
+/// There are values, and it is time to stop: chance decides which arm is chosen.
 mod done_or_data {
     use gosched::chan::{Receiver, bounded};
     use gosched::{scope, select};
@@ -44,7 +44,7 @@ mod done_or_data {
     }
 }
 
-/// A stage of a pipeline stops, and the one before it isn't told.
+/// A stage of a pipeline stops, and the stage before it isn't told.
 mod stage_gives_up {
     use std::sync::Arc;
 
@@ -84,7 +84,7 @@ mod stage_gives_up {
     }
 }
 
-/// Who receives closes the channel when it has enough; who sends takes it for open.
+/// The receiver closes the channel when it has enough. The sender takes it for open.
 mod send_after_close {
     use gosched::chan::{Sender, bounded};
     use gosched::scope;
@@ -109,7 +109,7 @@ mod send_after_close {
     }
 }
 
-/// The last of the producers is to close the channel; two that count at once make one of them.
+/// The last producer should close the channel. Two that count at once count as one.
 mod last_one_closes {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -148,7 +148,7 @@ mod last_one_closes {
     }
 }
 
-/// As many are told to stop as have begun: who begins later isn't told.
+/// A stop is sent for each goroutine that has begun. One that begins later gets none.
 mod stop_for_each {
     use gosched::chan::{Sender, bounded};
     use gosched::scope;
@@ -179,7 +179,8 @@ mod stop_for_each {
     }
 }
 
-/// Who was canceled before it had a slot frees one all the same: another's, or it waits for one to free.
+/// A goroutine that was canceled before it had a slot frees one all the same. It frees another's,
+/// or waits for one to free.
 mod slot_of_another {
     use gosched::chan::{Receiver, bounded};
     use gosched::{scope, select};
@@ -211,7 +212,8 @@ mod slot_of_another {
     }
 }
 
-/// Who finds nothing to do closes the channel; what others are about to give out finds it closed.
+/// A worker that finds nothing to do closes the channel. Another one that is about to give out work
+/// finds it closed.
 mod empty_is_the_end {
     use gosched::chan::{Receiver, Sender, bounded};
     use gosched::scope;
@@ -257,7 +259,8 @@ mod empty_is_the_end {
     }
 }
 
-/// A timer that can't be stopped has begun to call its function; it needn't have ended.
+/// A timer that can't be stopped any more has begun to call its function, but the call needn't have
+/// ended.
 mod timer_stopped_too_late {
     use std::sync::Arc;
     use std::time::Duration;

@@ -25,16 +25,18 @@ pub(crate) fn unlock(l: &Mutex) {
     }
 }
 
-/// Bits of the first word: it is locked; somebody spins. Above them is the number of those that sleep.
+/// Bits of the first word: the mutex is locked; a thread spins. The number of sleepers is above
+/// them.
 const LOCKED: u32 = 1;
 const SPINS: u32 = 2;
 const SLEEPER: u32 = 4;
 
-/// How often the one that spins looks before it sleeps as well, and how long it pauses in between.
+/// How often the spinning thread looks before it sleeps as well, and how long it pauses in between.
 const LOOKS: u32 = 40;
 const PAUSES: u64 = 30;
 
-/// As Go 1.27's, roughly: one spins at a time, the others sleep, and an unlock wakes nobody as long as one spins.
+/// Roughly Go 1.27's mutex: one thread spins, the others sleep, and an unlock wakes nobody as long
+/// as one spins.
 fn one_spins(key: &MutexKey) {
     let (mut spins, mut looks) = (false, 0);
     loop {
@@ -80,8 +82,8 @@ fn unlock_of_one_spins(key: &MutexKey) {
     }
 }
 
-/// The best that a mutex could do: who waits gets it in its turn, a line's transfer after the unlock, and no sleep and no
-/// other's spinning costs anything.
+/// The best that a mutex could do: waiters get it in their order, each of them one line transfer
+/// after the unlock. Neither a sleep nor another thread's spinning costs anything.
 fn queue(key: &MutexKey) {
     if key.locked.fetch_add(1, Acquire) != 0 {
         sim::sleep(std::ptr::from_ref(key).addr(), None, true);

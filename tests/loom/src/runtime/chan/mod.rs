@@ -1,4 +1,5 @@
-//! Futures that wait at a channel, and its queues, as they ship; and a channel of numbers, with room for one or none.
+//! Futures that wait at a channel, and its queues, as they ship; and a channel of numbers with room
+//! for one value or none.
 
 #[path = "../../../../../src/runtime/chan/future.rs"]
 pub(crate) mod future;
@@ -63,7 +64,7 @@ pub(crate) mod ops {
         unlockf: impl FnOnce() -> Option<Held>,
         wake: impl FnOnce(Woken),
     ) {
-        // SAFETY: who waits has a place for a value.
+        // SAFETY: the waiting receiver has a place for a value.
         unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() = *ep.cast() };
         let woken = end(sg, true);
         drop(unlockf());

@@ -1,5 +1,5 @@
-//! Models of futures at a channel: each is woken by the waker that it has shown last, sees its value then, and is freed
-//! once; and no value is lost, whoever is dropped meanwhile.
+//! Models of futures at a channel. Each future is woken by the last waker that it was polled with,
+//! sees its value then, and is freed once. No value is lost, whichever future is dropped meanwhile.
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ loom::lazy_static! {
     static ref NODES: AtomicU32 = AtomicU32::new(0);
 }
 
-/// A future, and what it is to send, or 0.
+/// A future, and the value that it sends, or 0.
 fn node(value: u32) -> NonNull<Waiting> {
     unsafe fn free(w: NonNull<Waiting>) {
         // SAFETY: it is the first field of the node that is made below.
@@ -63,7 +63,8 @@ fn node(value: u32) -> NonNull<Waiting> {
     }
 }
 
-/// The value of a future, which loom checks to be ordered: it is written and read by whose turn it is.
+/// The value of a future. Its reader and its writer take turns, and loom checks that their accesses
+/// are ordered.
 ///
 /// # Safety
 /// The future's share is the caller's.
@@ -104,16 +105,16 @@ impl<T> Shared<T> {
     }
 }
 
-/// Sends to who receives, or into the buffer; says whether it could. (`chansend`.)
+/// Sends to a waiting receiver, or into the buffer. Returns whether it could. (`chansend`.)
 fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) -> bool {
     // SAFETY: channels aren't freed here.
     let c = unsafe { c.get().as_ref() };
     lock(&c.lock);
     if let Some(sg) = c.recvq.dequeue() {
-        // SAFETY: who waits has a place for a value.
+        // SAFETY: the waiting receiver has a place for a value.
         unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() = value };
         if let Some(ordered) = ordered {
-            // SAFETY: loom checks that nobody else is there.
+            // SAFETY: loom checks that no other access is at the same time.
             ordered.with_mut(|ordered| unsafe { *ordered = value });
         }
         let woken = end(sg, true);
@@ -130,14 +131,14 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
     room
 }
 
-/// Receives what is there. (`chanrecv`.)
+/// Receives the value that is there, if one is. (`chanrecv`.)
 fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     // SAFETY: channels aren't freed here.
     let c = unsafe { c.get().as_ref() };
     lock(&c.lock);
     let buffered = (c.qcount.load(Ordering::Relaxed) == 1).then(|| c.buf.get());
     let sg = c.sendq.dequeue();
-    // SAFETY: who sends has a value.
+    // SAFETY: the waiting sender has a value.
     let sent = sg.map(|sg| unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() });
     match (buffered, sent) {
         (Some(_), Some(sent)) => c.buf.set(sent),
@@ -155,7 +156,7 @@ fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     buffered.or(sent)
 }
 
-/// Whoever is woken, or has looked, sees what was sent.
+/// A receiver that was woken, or that has looked, sees what was sent.
 #[test]
 fn the_last_waker_is_called_and_the_value_seen() {
     check(None, || {
@@ -199,7 +200,7 @@ impl Sent {
     }
 }
 
-/// The value of who sends, while who receives leaves: it is received by the next, or not sent.
+/// A value is sent while the receiver leaves: the next one receives it, or it isn't sent.
 fn one_leaves(cap: usize) {
     check(Some(3), move || {
         let c = Shared(channel(cap));
@@ -218,7 +219,7 @@ fn one_leaves(cap: usize) {
                 Err(_) => release_future(w),
             }
         }
-        // While who has sent may be about to wake it.
+        // Meanwhile the sender may be about to wake the future.
         let received = try_recv(&c);
         let sent = sender.join().unwrap();
         assert_eq!(received.or_else(|| try_recv(&c)), sent.then_some(7));
@@ -236,7 +237,7 @@ fn one_leaves_and_there_is_room() {
     one_leaves(1);
 }
 
-/// Two wait; the first leaves while a value comes. The other gets it, and is woken, or who sends hears that nobody waits.
+/// Two wait, and the first leaves while a value comes. The other gets the value and is woken.
 #[test]
 fn what_comes_back_goes_to_who_waits() {
     check(Some(3), || {
@@ -270,7 +271,7 @@ fn what_comes_back_goes_to_who_waits() {
     });
 }
 
-/// One that sends leaves while its value is received: it was sent, or it wasn't.
+/// A sender leaves while its value is received: it was sent, or it wasn't.
 #[test]
 fn one_that_sends_leaves() {
     check(Some(3), || {

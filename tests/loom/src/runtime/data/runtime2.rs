@@ -32,8 +32,8 @@ pub(crate) const GSYSCALL: u32 = 3;
 pub(crate) const GWAITING: u32 = 4;
 pub(crate) const GSCAN: u32 = 0x1000;
 
-/// A G, with something in it that is written before it is queued and read by who gets it: loom
-/// fails if nothing orders the two.
+/// A G, with a payload that is written before the G is queued and that the thread that dequeues it
+/// reads. loom fails if nothing orders the two accesses.
 pub(crate) struct G {
     pub(crate) schedlink: Link<G>,
     pub(crate) m: Link<M>,
@@ -54,21 +54,22 @@ pub(crate) struct G {
     pub(crate) id: u32,
 }
 
-/// A stack, of which no model has anything.
+/// A stack, whose contents no model uses.
 #[derive(Clone, Copy)]
 pub(crate) struct Stack {
     pub(crate) lo: usize,
     pub(crate) hi: usize,
 }
 
-/// Where a goroutine goes on, which none does.
+/// Where a goroutine goes on. No model's goroutine does.
 pub(crate) struct Gobuf {
     pub(crate) pc: Cell<usize>,
     pub(crate) sp: Cell<usize>,
     pub(crate) bp: Cell<usize>,
 }
 
-/// An atomic of the crate's that only who has the P touches: loom fails if two do, and nothing orders them.
+/// An atomic of the crate's that only the owner of the P touches. loom fails if two threads do, and
+/// nothing orders them.
 pub(crate) struct Owned<T>(Cell<T>);
 
 impl<T: Copy> Owned<T> {
@@ -91,7 +92,7 @@ impl<T: Default> Default for Owned<T> {
     }
 }
 
-/// A link that something else orders, with which loom checks that.
+/// A link whose accesses something else orders. loom checks that it does.
 pub(crate) struct Handed<T: 'static>(Cell<Option<&'static T>>);
 
 impl<T> Handed<T> {
@@ -112,8 +113,8 @@ impl<T> Handed<T> {
     }
 }
 
-/// One of the locks that there are, by its number: 0 is the scheduler's, then come those of the P's, and
-/// one that no model takes.
+/// One of the locks, by its number: 0 is the scheduler's, the P's follow, and the last is one that
+/// no model takes.
 pub(crate) struct Mutex(pub(crate) usize);
 
 /// As far as channels need it.

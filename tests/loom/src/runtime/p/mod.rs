@@ -1,4 +1,4 @@
-//! P's: who has which, and their queues, lists and timers. There are three, but where a model makes them.
+//! P's: their owners, queues, lists and timers. There are three, except where a model makes them.
 
 #[path = "../../../../../src/runtime/p/acquire.rs"]
 pub(crate) mod acquire;
@@ -15,7 +15,7 @@ mod models_sysmon_sleep;
 #[path = "../../../../../src/runtime/p/pmask.rs"]
 pub(crate) mod pmask;
 pub(crate) mod procs;
-/// Where P's are made; the other models have theirs from the start.
+/// The module that makes P's. The other models have theirs from the start.
 #[path = "../../../../../src/runtime/p/procs.rs"]
 mod procs_made;
 #[path = "../../../../../src/runtime/p/runq.rs"]
@@ -24,7 +24,7 @@ pub(crate) mod runq;
 pub(crate) mod steal_order;
 #[path = "../../../../../src/runtime/p/stop.rs"]
 pub(crate) mod stop;
-/// Where sysmon sleeps; in the other models it never does.
+/// The module in which sysmon sleeps. In the other models it never does.
 #[path = "../../../../../src/runtime/p/sysmon_sleep.rs"]
 mod sysmon_asleep;
 pub(crate) mod sysmon_sleep;

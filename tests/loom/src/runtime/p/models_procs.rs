@@ -1,4 +1,4 @@
-//! Models of the table of P's: who finds how many there are finds them, and whole.
+//! Models of the table of P's: a thread that reads the number of P's finds all of them, and whole.
 
 use loom::thread;
 
@@ -18,7 +18,7 @@ fn table(n: i32) -> &'static Procs {
     }))
 }
 
-/// Looks at all P's of the table: loom fails if one is seen that may not be there yet.
+/// Looks at all P's of the table. loom fails if one is seen before it is published.
 fn count() -> i32 {
     let allp = procs().allp.iter().enumerate();
     allp.inspect(|(i, pp)| assert_eq!(pp.id.get(), *i as i32)).count() as i32

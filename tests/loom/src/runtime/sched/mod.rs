@@ -1,4 +1,4 @@
-//! Letting a P go and getting one to work, the poller's part in that, and losing it.
+//! Releasing a P, finding work for it, the poller's part in that, and losing a P.
 
 #[path = "../../../../../src/runtime/sched/detach.rs"]
 pub(crate) mod detach;
@@ -46,7 +46,7 @@ pub(crate) mod disable {
     }
 }
 
-/// An exploration: there is none.
+/// Explorations, of which no model has one.
 pub(crate) mod exploration {
     pub(crate) fn explored_number() -> Option<u32> {
         None
@@ -69,7 +69,7 @@ pub(crate) mod must_wait {
     }
 }
 
-/// Points of an exploration, which there isn't.
+/// Points of an exploration, which no model has.
 pub(crate) mod point {
     pub(crate) fn point(_what: &str) {}
 }
@@ -85,7 +85,7 @@ pub(crate) mod spin {
     }
 }
 
-/// A wait, of a thread with a G for the time of that.
+/// A wait of a thread, which has a G while it waits.
 pub(crate) mod park {
     use std::ffi::c_void;
 
@@ -94,7 +94,7 @@ pub(crate) mod park {
     use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 
     loom::lazy_static! {
-        /// Those who were made ready, and haven't gone on.
+        /// The goroutines that were made ready, and haven't gone on yet.
         pub(super) static ref READY: (Mutex<Vec<usize>>, Condvar) = (Mutex::default(), Condvar::new());
     }
 
@@ -121,7 +121,7 @@ pub(crate) mod park {
     }
 }
 
-/// What runs next, which a model decides.
+/// The choice of the next goroutine, which a model makes.
 pub(crate) mod schedule {
     use crate::runtime::data::runtime2::{G, M};
 
@@ -136,25 +136,26 @@ pub(crate) mod schedule {
     }
 }
 
-/// Goroutines from the network, of which there are none; and those that have waited.
+/// Goroutines from the network, of which no model has any; and those that have waited.
 pub(crate) mod ready {
     use crate::runtime::data::gqueue::GList;
     use crate::runtime::data::runtime2::G;
     use crate::runtime::sched::park::READY;
 
     pub(crate) fn goready(gp: &G) {
-        // SAFETY: who has left it waits; loom fails if nothing orders the two.
+        // SAFETY: the goroutine waits, and no longer touches the payload. loom fails if nothing
+        // orders the accesses.
         gp.payload.with_mut(|payload| unsafe { *payload += 1 });
         let (ready, changed) = &*READY;
         ready.lock().unwrap().push(std::ptr::from_ref(gp).addr());
         changed.notify_all();
     }
 
-    /// No model looks for those.
+    /// No model looks for the goroutines of a list.
     pub(crate) fn injectglist(_: &GList) {}
 }
 
-/// System calls. One in which a thread may sleep needs no goroutine here.
+/// System calls. A thread may sleep in one here without a goroutine.
 pub(crate) mod syscall {
     use crate::runtime::data::runtime2::Note;
     use crate::runtime::lock::note::notetsleep_internal;

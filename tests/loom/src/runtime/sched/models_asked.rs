@@ -1,5 +1,5 @@
-//! Models of what a goroutine is asked for by a signal: who asks again is heard, and what was asked before a P was
-//! given to it isn't done with that.
+//! Models of requests that a signal brings to a goroutine. A repeated request is noticed, and a
+//! request from before the goroutine was given its P doesn't apply to that P.
 
 use loom::thread;
 
@@ -27,7 +27,7 @@ fn who_asks_again_is_heard() {
         preempt_m(mp);
         let sysmon = thread::spawn(move || ask_by_signal(mp, Asked::Detach, 0));
         handle_signals(mp);
-        // In the runtime: those that come now do nothing.
+        // In the runtime: signals that come now do nothing.
         let held = hold(mp);
         handle_signals(mp);
         drop(held);

@@ -1,6 +1,6 @@
-//! Models of goroutines that lose their P's to a signal handler: at any time a P is one's, whoever takes it or
-//! gets it back; a stop of the world counts it once; and it isn't lost. (loom fails if two are in a P's fields,
-//! and nothing orders them.)
+//! Models of goroutines that lose their P's to a signal handler. At any time a P has one owner,
+//! whichever thread takes it or gets it back. A stop of the world counts the P once, and the P
+//! isn't lost. (loom fails if two threads are in a P's fields, and nothing orders them.)
 
 use loom::thread;
 
@@ -25,7 +25,7 @@ pub(in crate::runtime) fn p(id: usize) -> &'static P {
     procs().allp[id]
 }
 
-/// Checks a model with so many P's, and at most so many preemptions.
+/// Checks a model with `gomaxprocs` P's and at most `bound` preemptions.
 pub(in crate::runtime) fn check_with(
     gomaxprocs: i32,
     bound: usize,
@@ -35,7 +35,7 @@ pub(in crate::runtime) fn check_with(
     check(Some(bound), model);
 }
 
-/// This thread is from now on that of a new M, which runs a goroutine on `pp`.
+/// Makes this thread that of a new M, which runs a goroutine on `pp`.
 pub(in crate::runtime) fn run_on(pp: &'static P) -> &'static M {
     let mp = M::without_p();
     mp.curg.set(Some(G::new(1)));
@@ -44,17 +44,17 @@ pub(in crate::runtime) fn run_on(pp: &'static P) -> &'static M {
     mp
 }
 
-/// A signal comes to the thread of `mp`, whose goroutine is asked for `what`.
+/// A signal comes to the thread of `mp`, and asks its goroutine for `what`.
 pub(in crate::runtime) fn signal(mp: &'static M, what: Asked) {
     lose_p(mp, mp.curg.get().expect("a goroutine"), what, 0);
 }
 
-/// Does something with `pp`, which this thread has alone.
+/// Uses `pp`, which only this thread may do.
 pub(in crate::runtime) fn touch(pp: &P) {
     pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// What sysmon does about `pp`: takes it if its goroutine has lost it, and hands it on.
+/// What sysmon does about `pp`: it takes the P if its goroutine has lost it, and hands it on.
 pub(in crate::runtime) fn retake(pp: &'static P) -> bool {
     let taken = take_from_syscall(pp, PIDLE);
     if taken {
@@ -64,13 +64,13 @@ pub(in crate::runtime) fn retake(pp: &'static P) -> bool {
     taken
 }
 
-/// Hands on `pp`, which is this thread's, and does what the M does that is woken for it.
+/// Hands on `pp`, which is this thread's, and does what the M does that this wakes.
 pub(in crate::runtime) fn hand_on(pp: &'static P) {
     handoffp(pp);
     run_started();
 }
 
-/// What the M's do that this thread has woken.
+/// Does what the M's do that this thread has woken.
 pub(in crate::runtime) fn run_started() {
     while let Some(mp) = next_started() {
         set_m(mp);
@@ -78,8 +78,9 @@ pub(in crate::runtime) fn run_started() {
     }
 }
 
-/// What findRunnable does on `mp`, which has a P, until it stops: looks for a stop of the world, for those whose
-/// turn it is, and for work in the global queue; returns how much there was.
+/// What findRunnable does on `mp`, which has a P, until it stops. It looks for a stop of the world,
+/// for M's that wait for their turn, and for work in the global queue. Returns how much work there
+/// was.
 pub(in crate::runtime) fn find_runnable(mp: &'static M) -> u32 {
     let mut ran = 0;
     while let Some(pp) = mp.p() {
@@ -98,7 +99,7 @@ pub(in crate::runtime) fn find_runnable(mp: &'static M) -> u32 {
     ran
 }
 
-/// The goroutine of this thread does something for which it needs a P, and parks.
+/// This thread's goroutine does something for which it needs a P, and parks.
 pub(in crate::runtime) fn need_p_and_park() {
     let (_, mp, held) = hold_with_p();
     touch(held.p().expect("a P"));
@@ -106,7 +107,7 @@ pub(in crate::runtime) fn need_p_and_park() {
     park(mp);
 }
 
-/// The goroutine of `mp` parks; this thread does what is done then.
+/// Parks the goroutine of `mp`, with all that this thread does then.
 pub(in crate::runtime) fn park(mp: &'static M) {
     if mp.p.is_null() {
         leave(mp);
@@ -115,7 +116,7 @@ pub(in crate::runtime) fn park(mp: &'static M) {
     run_started();
 }
 
-/// When all is quiet, each P is on the idle list, and nobody waits for one.
+/// When all is quiet, each P is on the idle list, and no M waits for one.
 pub(in crate::runtime) fn assert_all_idle() {
     assert_eq!(sched().npidle.load(Ordering::SeqCst), procs().allp.len() as i32);
     let mut idle = std::iter::successors(sched().pidle.get(), |pp| pp.link.get());
@@ -131,7 +132,7 @@ pub(in crate::runtime) fn assert_all_idle() {
     assert_eq!(sched().runqsize.load(Ordering::SeqCst), 0);
 }
 
-/// The goroutine of this thread stops the world, looks at each P, starts the world, and parks.
+/// This thread's goroutine stops the world, looks at each P, starts the world, and parks.
 pub(in crate::runtime) fn stop_and_start(meanwhile: impl FnOnce()) {
     let stopped = stop_the_world(StwReason::Unknown);
     procs().allp.iter().for_each(|pp| touch(pp));
@@ -202,7 +203,7 @@ fn a_stop_of_the_world_while_sysmon_takes_it() {
 }
 
 loom::lazy_static! {
-    /// A goroutine needn't compute any longer.
+    /// Tells the goroutines that compute to end.
     static ref ENOUGH: AtomicBool = AtomicBool::new(false);
 }
 
@@ -224,7 +225,7 @@ fn a_stop_of_the_world_takes_it_from_one_that_computes() {
     });
 }
 
-/// A goroutine enters a system call without its P, and comes back.
+/// A goroutine enters a system call without a P, and comes back.
 fn system_call(mp: &'static M) {
     // SAFETY: the end of the call is below.
     unsafe { entersyscall() };

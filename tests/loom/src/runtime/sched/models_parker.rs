@@ -1,4 +1,4 @@
-//! Models of the wait that anybody may end.
+//! Models of a wait that any thread may end.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -7,7 +7,8 @@ use loom::thread;
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
 use crate::runtime::sched::parker::Parker;
 
-/// Who waits, and what is done before it is woken: loom fails if nothing orders the two.
+/// A parker, and the work that is done before the wake: loom fails if nothing orders the work
+/// before the waiter's look at it.
 struct Guarded {
     parker: Parker,
     done: UnsafeCell<bool>,
@@ -36,7 +37,7 @@ fn who_has_waited_sees_what_was_done() {
             // SAFETY: it is done.
             assert!(waits.done.with(|done| unsafe { *done }));
         });
-        // SAFETY: nobody looks before the wake.
+        // SAFETY: no waiter looks before the wake.
         guarded.done.with_mut(|done| unsafe { *done = true });
         guarded.parker.wake();
         guarded.parker.wake();
@@ -46,7 +47,7 @@ fn who_has_waited_sees_what_was_done() {
     });
 }
 
-/// Each wakes for something, and none of it is slept through.
+/// Each thread wakes the waiter for something of its own, and the waiter misses none of it.
 #[test]
 fn two_wake() {
     check(Some(3), || {

@@ -1,5 +1,6 @@
-//! Models of timers: who sets one, and an M that goes to sleep, never miss each other. (loom fails if
-//! all threads are blocked, and who sleeps in the poller for too long is.)
+//! Models of timers: a thread that sets a timer, and an M that goes to sleep, never miss each
+//! other. (loom fails if all threads are blocked, and an M that sleeps too long in the poller is
+//! blocked.)
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,21 +19,21 @@ use crate::runtime::sched::poll::poll_or_stop;
 use crate::runtime::sched::wake::{Dropped, drop_p};
 use crate::runtime::time::modify::{addtimer, modtimer};
 
-/// When the timer is due that was there before.
+/// When the timer is due that exists from the start.
 const LATE: i64 = 10 * SOON;
 
 fn p(id: usize) -> &'static P {
     procs().allp[id]
 }
 
-/// Nobody looks when this one is due: no model runs it.
+/// The function of a timer. No model runs it.
 unsafe extern "C" fn nothing(_: *mut c_void, _: usize) {}
 
 fn timer(when: i64) -> &'static Timer {
     new_timer(when, nothing, ptr::null_mut())
 }
 
-/// P 0 runs, on this thread, and has a timer that is due late, if that is known.
+/// P 0 runs on this thread. It has a timer that is due late, unless `known` is 0.
 fn begin(known: i64) -> Option<&'static Timer> {
     sched().lastpoll.store(1, Ordering::SeqCst);
     procs().timerp_mask.set(0);
@@ -46,8 +47,8 @@ fn begin(known: i64) -> Option<&'static Timer> {
     })
 }
 
-/// What findRunnable does where there is no work: looks for timers, if it may, and goes to sleep, until
-/// there may be something to do. `known` is when the first timer was due when it last looked.
+/// What findRunnable does without work: it looks for timers, if it may, and goes to sleep until
+/// there may be something to do. `known` is when the first timer was due at its last look.
 fn give_up(mp: &'static M, may_spin: bool, known: i64) {
     if may_spin {
         mp.become_spinning();
@@ -66,7 +67,7 @@ fn give_up(mp: &'static M, may_spin: bool, known: i64) {
     }
 }
 
-/// P 0 starts a timer that is due soon, or sets an earlier time for the one that it has.
+/// P 0 starts a timer that is due soon, or sets its timer to an earlier time.
 fn set_timer(late: Option<&'static Timer>) {
     match late {
         Some(late) => _ = modtimer(late, SOON, 0, Some(nothing), ptr::null_mut(), 0),
@@ -75,7 +76,7 @@ fn set_timer(late: Option<&'static Timer>) {
     who_was_woken_looks();
 }
 
-/// Whoever was woken does what any does.
+/// The M that was woken, if one was, does what any M does.
 fn who_was_woken_looks() {
     if started() != 0 {
         // That M looks at all timers, and then ends a poll that is too long.
@@ -83,7 +84,7 @@ fn who_was_woken_looks() {
     }
 }
 
-/// One M that goes to sleep, until `known` is due if that isn't 0.
+/// One M goes to sleep, until `known` if that isn't 0.
 fn against_one(may_spin: bool, known: i64) {
     check(Some(3), move || {
         let late = begin(known);
@@ -108,8 +109,8 @@ fn a_new_timer_against_the_last_spinner() {
     against_one(true, 0);
 }
 
-/// P 0 is in the scheduler as it sets the earlier time, as for a goroutine that goes to sleep, and then finds a goroutine
-/// to run.
+/// P 0 is in the scheduler when it sets the earlier time, as for a goroutine that goes to sleep. It
+/// then finds a goroutine to run.
 fn in_the_scheduler(may_spin: bool) {
     check(Some(3), move || {
         let late = begin(LATE);

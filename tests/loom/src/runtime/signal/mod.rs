@@ -1,4 +1,4 @@
-//! What leads from a signal's handler to who receives it; a model decides when a handler runs.
+//! The way of a signal from its handler to its receiver. A model decides when a handler runs.
 
 #[cfg(test)]
 mod models_sigqueue;

@@ -1,4 +1,5 @@
-//! Models of the queue of signals: each that comes is received afterwards, once or with others of its kind.
+//! Models of the queue of signals: each signal is received after it comes, once or together with
+//! others of its kind.
 
 use loom::thread;
 
@@ -35,7 +36,7 @@ fn two_kinds_are_received() {
     });
 }
 
-/// Who receives what was sent last sees what was done before.
+/// The receiver of the last signal sees what was done before that was sent.
 #[test]
 fn the_last_of_a_burst_is_received() {
     check(Some(3), || {

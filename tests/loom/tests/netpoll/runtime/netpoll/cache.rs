@@ -1,4 +1,4 @@
-//! Stand-in for the cache of descriptors: who gives one back is the next to get it.
+//! Stand-in for the cache of descriptors: a thread that gives one back is the next to get it.
 
 use std::cell::Cell;
 use std::io;

@@ -1,4 +1,5 @@
-//! Stand-in for the kernel, and for who asks it: it says something of a descriptor if a model has it do that.
+//! Stand-in for the kernel, and for the code that asks it. It reports something of a descriptor
+//! when a model tells it to.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -13,7 +14,7 @@ use crate::runtime::netpoll::ready::netpollready;
 use crate::runtime::sched::ready::goready;
 
 loom::lazy_static! {
-    /// What was registered last, and what comes back with an event of that.
+    /// The descriptor that was registered last, and the data that come back with its events.
     static ref REGISTERED: Mutex<Option<(&'static PollDesc, u64)>> = Mutex::new(None);
 }
 
@@ -29,19 +30,20 @@ pub(crate) fn netpollopen(_: RawFd, pd: &'static PollDesc) -> io::Result<()> {
 
 pub(crate) fn netpollclose(_: RawFd) {}
 
-/// What the poller does when the kernel says that it is ready.
+/// What the poller does when the kernel says that the descriptor is ready.
 pub(crate) fn becomes_ready(pd: &'static PollDesc) {
     let list = GQueue::default();
     let delta = netpollready(&list, pd, true, true);
     go_on(list, delta);
 }
 
-/// The kernel tells this of the descriptor that was opened last: the poller has it now, and does something
-/// about it when the result is called.
+/// The kernel reports `events` for the descriptor that was opened last. The poller has the report
+/// now, and acts on it when the result is called.
 pub(crate) fn told(events: libc::c_int) -> impl FnOnce() + Send {
     let (pd, data) = REGISTERED.lock().unwrap().unwrap();
     move || {
-        // loom doesn't know of `fdseq`, and tries no other order of accesses to it. It knows of what is read here.
+        // loom doesn't know `fdseq`, and tries no other order of accesses to it. It does know the
+        // fields that this reads.
         pd.info();
         let list = GQueue::default();
         // SAFETY: the kernel was given `data`.

@@ -4,7 +4,7 @@ use crate::runtime::data::runtime2::G;
 use crate::runtime::netpoll::waiter::Later;
 use crate::*;
 
-/// A goroutine that is to be made: it is there already, and waits to be made ready.
+/// A goroutine that is to be made. It exists already, and waits to be made ready.
 #[repr(C)]
 struct Rest {
     later: Later,
@@ -18,7 +18,8 @@ impl Rest {
     }
 }
 
-/// Waits as [`wait`] does, in a goroutine that is made when that is over. (goready finds out if that is twice.)
+/// Waits as [`wait`] does, in a goroutine that is made when the wait is over. (goready fails if
+/// that happens twice.)
 fn wait_later(pd: &'static PollDesc) {
     let gp = G::new();
     let rest = Box::into_raw(Box::new(Rest { later: Later { make: Rest::make }, gp }));
@@ -30,7 +31,7 @@ fn wait_later(pd: &'static PollDesc) {
     }
 }
 
-/// [`Pipe::read`] that waits so.
+/// [`Pipe::read`] that waits in this way.
 fn read_later(pipe: &Pipe, pd: &'static PollDesc) -> Result<(), PollError> {
     loop {
         poll_runtime_poll_reset(pd, Mode::Read)?;
@@ -85,7 +86,7 @@ fn a_deadline_when_it_becomes_ready() {
             thread::spawn(move || pipe.write(pd))
         };
         if read_later(&pipe, pd).is_err() {
-            // The byte is there for who moves the deadline.
+            // The byte is there for the thread that moves the deadline.
             set_deadline(pd, 0, true, false);
             assert_eq!(read_later(&pipe, pd), Ok(()));
         }

@@ -1,10 +1,10 @@
-//! What is late: an event or a deadline of a descriptor that was closed, when the next one has its place.
+//! Late events and deadlines of a closed descriptor, when the next descriptor has its place.
 
 use libc::{EPOLLERR, EPOLLIN, EPOLLOUT, EPOLLRDHUP};
 
 use crate::*;
 
-/// Neither an error nor an end was told of it.
+/// Asserts that neither an error nor an end was reported for the descriptor.
 fn is_well(pd: &'static PollDesc) {
     assert!(!pd.info().event_err() && !pd.info().event_last());
 }
@@ -25,8 +25,9 @@ fn an_event_after_the_next_open() {
     }
 }
 
-/// The next one may be found ready for nothing. (Nobody waits before that is over: loom lets a thread see what
-/// was there before the store of an open, if another has changed it meanwhile.)
+/// The next descriptor may be found ready without a reason. (Nobody waits before the event is over:
+/// loom lets a thread see what was there before the store of an open, if another thread has changed
+/// it meanwhile.)
 #[test]
 fn an_event_during_the_next_open() {
     for events in [EPOLLERR, EPOLLIN | EPOLLOUT | EPOLLRDHUP] {

@@ -68,7 +68,8 @@ fn a_close_when_it_becomes_ready() {
     });
 }
 
-/// A wait is ended when it becomes ready, or before, or not yet; and the next one waits on.
+/// The wait ends when the descriptor becomes ready, or before, or not yet. The next wait goes on
+/// waiting.
 #[test]
 fn an_end_when_it_becomes_ready() {
     check(|| {
@@ -122,7 +123,7 @@ fn a_deadline_when_it_becomes_ready() {
             thread::spawn(move || pipe.write(pd))
         };
         if pipe.read(pd).is_err() {
-            // The byte is there for who moves the deadline.
+            // The byte is there for the thread that moves the deadline.
             set_deadline(pd, 0, true, false);
             assert_eq!(pipe.read(pd), Ok(()));
         }
@@ -165,7 +166,7 @@ fn a_deadline_that_is_moved_while_it_passes() {
     });
 }
 
-/// Nothing comes of it once the descriptor is closed.
+/// The deadline does nothing once the descriptor is closed.
 #[test]
 fn a_deadline_that_passes_during_a_close() {
     check(|| {

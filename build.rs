@@ -45,8 +45,8 @@ fn main() {
         build.define(&cfg.to_uppercase(), None);
     }
     if arch == "x86_64" {
-        // Compilers' stack checks (-fsplit-stack) read a word of the thread's control block that only glibc
-        // has.
+        // Compilers' stack checks (-fsplit-stack) read a word of the thread's control block that
+        // only glibc has.
         if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
             build.define("SPLIT_STACK", None);
         }
@@ -72,8 +72,8 @@ fn main() {
     }
 }
 
-/// Whether the program is built with this sanitizer: as rustc says, or, where a C program is and links the library,
-/// GOSCHED_SANITIZE.
+/// Whether the program is built with this sanitizer: as rustc says, or, where a C program is and
+/// links the library, GOSCHED_SANITIZE.
 fn is_sanitized_by(sanitizer: &str) -> bool {
     ["CARGO_CFG_SANITIZE", "GOSCHED_SANITIZE"]
         .iter()

@@ -1,6 +1,6 @@
 /*
- * The stubs of entry.S, on each architecture: what C calls, and, where a register is named, which gets the
- * address that it is called from.
+ * The stubs of entry.S, on each architecture: what C calls, and, where a register is named, which
+ * gets the address that it is called from.
  */
 
 /* Goroutines, as programs use them. */

@@ -1,6 +1,6 @@
-//! A crawler: a goroutine for each page, eight at a time, a request each millisecond at most, and an end when there is
-//! an error, or after ten seconds. The site is in the same program, and has a page for each number below 200, with links to others.
-//! [The same in Go](go/crawler/main.go).
+//! A crawler: a goroutine for each page, eight at a time, a request each millisecond at most, and
+//! an end when there is an error, or after ten seconds. The site is in the same program, and has a
+//! page for each number below 200, with links to others. [The same in Go](go/crawler/main.go).
 //!
 //! ```text
 //! cargo run --release --example crawler

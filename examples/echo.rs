@@ -1,5 +1,5 @@
-//! An echo server: a goroutine for each connection, each with a stack of its own, and no thread for any of
-//! them.
+//! An echo server: a goroutine for each connection, each with a stack of its own, and no thread for
+//! any of them.
 //!
 //! ```text
 //!     cargo run --release --example echo 127.0.0.1:7777

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 server with keep-alive and pipelining. It answers every request with a greeting; for
-//! `/sched` it also writes the scheduler's state to stderr.
+//! A small HTTP/1.1 server with keep-alive and pipelining. It answers every request with a
+//! greeting; for `/sched` it also writes the scheduler's state to stderr.
 //!
 //! ```text
 //!     cargo run --release --example http 127.0.0.1:8080
@@ -7,8 +7,8 @@
 //!     curl http://127.0.0.1:8080/sched
 //! ```
 //!
-//! With `GODEBUG=schedtrace=1000` the state is written each second. With `--features pprof` there are profiles at
-//! `/debug/pprof/`: `go tool pprof http://127.0.0.1:8080/debug/pprof/profile`.
+//! With `GODEBUG=schedtrace=1000` the state is written each second. With `--features pprof` there
+//! are profiles at `/debug/pprof/`: `go tool pprof http://127.0.0.1:8080/debug/pprof/profile`.
 
 #![forbid(unsafe_code)]
 

@@ -83,7 +83,8 @@ fn park_raw(n: usize) {
             PARKED.fetch_add(1, Ordering::Relaxed);
             true
         }
-        // SAFETY: on a goroutine; `publish` touches the place and nothing of this stack, and returns true.
+        // SAFETY: on a goroutine; `publish` touches the place and nothing of this stack, and
+        // returns true.
         unsafe { proc::gopark(Some(publish), place, WaitReason::Zero, TraceBlockReason::Generic, 0) };
     }
 
@@ -167,7 +168,8 @@ fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Bytes of memory that this process may still take: what is free, and within the limit of its control group.
+/// Bytes of memory that this process may still take: what is free, and within the limit of its
+/// control group.
 fn available_memory() -> usize {
     let free = field("/proc/meminfo", "MemAvailable:").unwrap_or(usize::MAX);
     let number = |path| fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();

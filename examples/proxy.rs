@@ -1,4 +1,5 @@
-//! A TCP proxy: for each connection two goroutines, one for either way, which copy until the end, and pass that on.
+//! A TCP proxy: for each connection two goroutines, one for either way, which copy until the end,
+//! and pass that on.
 //!
 //! ```text
 //! cargo run --release --example proxy

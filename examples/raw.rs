@@ -35,8 +35,8 @@ impl Side {
             side.0.compare_exchange(ptr::null_mut(), gp, Ordering::AcqRel, Ordering::Acquire).is_ok()
         }
         let this = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: `commit` touches the side and nothing of this stack; if it returns false, the G wasn't put
-        // there, so nobody can make it ready.
+        // SAFETY: `commit` touches the side and nothing of this stack; if it returns false, the G
+        // wasn't put there, so nobody can make it ready.
         unsafe { proc::gopark(Some(commit), this, WaitReason::Zero, TraceBlockReason::Generic, 0) };
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -58,7 +58,8 @@ impl Side {
 unsafe extern "C" fn play(side: *mut c_void) {
     let side = side.addr();
     while HITS.load(Ordering::Relaxed) < ROUNDS {
-        // SAFETY: on a goroutine, the only one of this side, which has the ball once `wait` has returned.
+        // SAFETY: on a goroutine, the only one of this side, which has the ball once `wait` has
+        // returned.
         unsafe {
             SIDES[side].wait();
             HITS.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +71,8 @@ unsafe extern "C" fn play(side: *mut c_void) {
 fn main() {
     let start = Instant::now();
     gosched::run(|| {
-        // SAFETY: `play` needs a few words of stack, doesn't panic, and uses no thread-local. This is a goroutine.
+        // SAFETY: `play` needs a few words of stack, doesn't panic, and uses no thread-local. This
+        // is a goroutine.
         unsafe {
             for side in 0..2 {
                 proc::newproc(Some(play), ptr::without_provenance_mut(side));

@@ -1,5 +1,5 @@
-//! A service with a slow request now and then, and a flight recorder that has what happened just before:
-//! [docs/looking-inside.md](../docs/looking-inside.md) finds the cause in it.
+//! A service with a slow request now and then, and a flight recorder that has what happened just
+//! before: [docs/looking-inside.md](../docs/looking-inside.md) finds the cause in it.
 //!
 //! ```text
 //!     CARGO_PROFILE_RELEASE_DEBUG=limited cargo run --release --example slow slow.trace

@@ -1,6 +1,6 @@
-//! A supervisor: a goroutine for each process. One that fails is started again, after a pause that doubles each time,
-//! until it has failed too often; and a context ends them all, those that run and those that pause.
-//! [The same in Go](go/supervisor/main.go).
+//! A supervisor: a goroutine for each process. One that fails is started again, after a pause that
+//! doubles each time, until it has failed too often; and a context ends them all, those that run
+//! and those that pause. [The same in Go](go/supervisor/main.go).
 //!
 //! ```text
 //! cargo run --release --example supervisor

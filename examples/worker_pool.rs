@@ -1,5 +1,6 @@
-//! A worker pool: jobs over a channel to four workers, and one end for all. It runs three times: until a job fails,
-//! which ends the others; until there is no time left; and until all jobs are done. [The same in Go](go/worker_pool/main.go).
+//! A worker pool: jobs over a channel to four workers, and one end for all. It runs three times:
+//! until a job fails, which ends the others; until there is no time left; and until all jobs are
+//! done. [The same in Go](go/worker_pool/main.go).
 //!
 //! ```text
 //! cargo run --release --example worker_pool

@@ -38,9 +38,10 @@
  *   gosched_run starts the runtime, with a first goroutine; gosched_newproc and
  *   gosched_newproc_fixed make others. As many run at once as there are processors (or
  *   GOMAXPROCS says); the others wait in queues. They wait for each other at channels, in a
- *   select, at semaphores (gosched_semacquire), or parked, until gosched_ready. What parks with a
- *   lock held takes gosched_lock's, and gives it up by gosched_parkunlock: the owner of another could
- *   be stopped at the entry of gosched_park, and on one processor whoever spins for it spins for ever.
+ *   select, at semaphores (gosched_semacquire), or parked, until gosched_ready. Code that parks
+ *   with a lock held takes it by gosched_lock and releases it by gosched_parkunlock. The owner of
+ *   another lock could be stopped at the entry of gosched_park, and on one processor a goroutine
+ *   that spins for the lock would then spin for ever.
  *
  *   A goroutine that has run for 10 ms is asked to stop, and does so in the next function with a
  *   check of its stack (see below), or, in a function with
@@ -148,11 +149,12 @@
  *
  *   If the first goroutine calls gosched_exit, its gosched_run never returns.
  *
- *   The other functions are for those who port a runtime. What each says of its safety is where it
- *   may be called. "Anywhere" is in no signal handler: that may have interrupted the owner of a lock, or
- *   a goroutine that is just leaving its stack, which a call on the scheduler's stack would then lose.
- *   There one may call gosched_notewakeup, gosched_getg, and what reads one field of what that returns
- *   (gosched_goid, gosched_readgstatus, gosched_slot, gosched_defer, gosched_panic).
+ *   The other functions are for ports of a runtime. The section on safety of each says where it may
+ *   be called. "Anywhere" doesn't include signal handlers: a handler may have interrupted the owner
+ *   of a lock, or a goroutine that is just leaving its stack, which a call on the scheduler's stack
+ *   would then lose. A handler may call gosched_notewakeup, gosched_getg, and the functions that read
+ *   one field of its result (gosched_goid, gosched_readgstatus, gosched_slot, gosched_defer,
+ *   gosched_panic).
  *
  * Compiling and linking
  *
@@ -366,7 +368,8 @@ enum gosched_stw_reason {
 };
 
 /**
- * What has happened: Go's events, in `trace2event.go`. Behind each, what of `struct gosched_event` is set.
+ * What has happened: Go's events, in `trace2event.go`. Behind each, what of `struct gosched_event`
+ * is set.
  */
 enum gosched_event_kind {
     /**
@@ -414,8 +417,8 @@ enum gosched_event_kind {
      */
     GOSCHED_EVENT_KIND_GO_SYS_CALL = 10,
     /**
-     * A goroutine has left a system call. `g`; `number` is 1 if it has lost its P meanwhile, and so is runnable, 0 if
-     * it runs.
+     * A goroutine has left a system call. `g`; `number` is 1 if it has lost its P meanwhile, and
+     * so is runnable, 0 if it runs.
      */
     GOSCHED_EVENT_KIND_GO_SYS_EXIT = 11,
     /**
@@ -451,7 +454,8 @@ enum gosched_event_kind {
      */
     GOSCHED_EVENT_KIND_GO_LABEL = 19,
     /**
-     * The running goroutine begins to stop the world. `number` is an `enum gosched_stw_reason`, `text` its name.
+     * The running goroutine begins to stop the world. `number` is an `enum gosched_stw_reason`,
+     * `text` its name.
      */
     GOSCHED_EVENT_KIND_STW_START = 20,
     /**
@@ -465,9 +469,9 @@ enum gosched_event_kind {
 };
 
 /**
- * A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one at
- * the same time. It begins as Go's does, with two words: what `gosched_chan_len` says and `gosched_chan_cap`, for code
- * that a compiler has made so.
+ * A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one
+ * at the same time. It begins as Go's does, with two words: what `gosched_chan_len` says and
+ * `gosched_chan_cap`, for code that a compiler has made so.
  */
 struct gosched_chan;
 
@@ -632,8 +636,8 @@ struct gosched_notify_list {
 };
 
 /**
- * The scheduler's metrics: those of Go's `runtime/metrics`, and of this library, that are plain numbers. Each
- * is as it was at a moment of its own.
+ * The scheduler's metrics: those of Go's `runtime/metrics`, and of this library, that are plain
+ * numbers. Each is as it was at a moment of its own.
  */
 struct gosched_metrics {
     /**
@@ -649,8 +653,8 @@ struct gosched_metrics {
      */
     double idle_seconds;
     /**
-     * How long goroutines waited for mutexes, all together, estimated: those that passed the reason of a
-     * mutex to `gosched_semacquire1`. `/sync/mutex/wait/total:seconds`.
+     * How long goroutines waited for mutexes, all together, estimated: those that passed the
+     * reason of a mutex to `gosched_semacquire1`. `/sync/mutex/wait/total:seconds`.
      */
     double mutex_wait_seconds;
     /**
@@ -674,8 +678,8 @@ struct gosched_metrics {
      */
     uint64_t stacks_unguarded;
     /**
-     * How many goroutines run without a processor of the scheduler's, or wait for their turn to have
-     * one: `/gosched/detached:goroutines`.
+     * How many goroutines run without a processor of the scheduler's, or wait for their turn to
+     * have one: `/gosched/detached:goroutines`.
      */
     uint64_t detached;
     /**
@@ -683,7 +687,8 @@ struct gosched_metrics {
      */
     double detached_seconds;
     /**
-     * How often one lost it because it blocked its thread: `/gosched/detachments/blocked:goroutines`.
+     * How often one lost it because it blocked its thread:
+     * `/gosched/detachments/blocked:goroutines`.
      */
     uint64_t detachments_blocked;
     /**
@@ -750,9 +755,10 @@ struct gosched_adjust_info {
  */
 struct gosched_hooks {
     /**
-     * A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that starts the
-     * runtime. How many there are may change by itself whenever the world isn't stopped, until
-     * `gosched_set_gomaxprocs` is called: a collector that can't have that in a cycle calls it first.
+     * A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that
+     * starts the runtime. How many there are may change by itself whenever the world isn't
+     * stopped, until `gosched_set_gomaxprocs` is called: a collector that can't have that in a
+     * cycle calls it first.
      */
     void (*p_init)(struct gosched_p *p);
     /**
@@ -760,12 +766,13 @@ struct gosched_hooks {
      */
     void (*p_destroy)(struct gosched_p *p);
     /**
-     * A thread got a P: what must happen before it allocates. Go's `mcache.prepareForSweep`, in `acquirep`.
+     * A thread got a P: what must happen before it allocates. Go's `mcache.prepareForSweep`, in
+     * `acquirep`.
      */
     void (*acquirep)(struct gosched_p *p);
     /**
-     * A worker of the collector that should run on this P now, and is `GOSCHED_GWAITING`, or NULL; asked before all
-     * other work. Go's `findRunnableGCWorker`.
+     * A worker of the collector that should run on this P now, and is `GOSCHED_GWAITING`, or NULL;
+     * asked before all other work. Go's `findRunnableGCWorker`.
      */
     struct gosched_g *(*find_runnable_gc_worker)(struct gosched_p *p);
     /**
@@ -774,14 +781,15 @@ struct gosched_hooks {
     void (*gdestroy)(struct gosched_g *g);
     /**
      * The stack of a goroutine has been moved: adjust addresses of it that aren't on it, with
-     * `gosched_adjust_pointer`. The old stack is still there. Go's `adjustdefers` and `adjustpanics`, in
-     * `copystack`.
+     * `gosched_adjust_pointer`. The old stack is still there. Go's `adjustdefers` and
+     * `adjustpanics`, in `copystack`.
      */
     void (*copystack)(struct gosched_g *g, const struct gosched_adjust_info *info);
 };
 
 /**
- * A frame of a goroutine that isn't running, or whose stack is about to grow. `docs/copying-stacks.md` draws one.
+ * A frame of a goroutine that isn't running, or whose stack is about to grow.
+ * `docs/copying-stacks.md` draws one.
  */
 struct gosched_frame {
     /**
@@ -821,7 +829,8 @@ struct gosched_frame_map {
 };
 
 /**
- * Something that happens to a goroutine, a P, or a thread. What its kind doesn't set is NULL, or 0.
+ * Something that happens to a goroutine, a P, or a thread. Fields that its kind doesn't set are
+ * NULL, or 0.
  */
 struct gosched_event {
     /**
@@ -873,8 +882,8 @@ extern "C" {
  * - `EINVAL`: `main` is NULL;
  * - `ENOMEM`: there is no memory for a stack;
  * - `EAGAIN`: there is no thread to start with;
- * - `ENOTSUP`: the environment asks for guard pages that this kernel can't make, or for stacks of
- *   a size that can't be.
+ * - `ENOTSUP`: the environment asks for guard pages that this kernel can't make, or for stacks
+ *   of a size that can't be.
  *
  * # Safety
  * `main` doesn't unwind: no C++ exception leaves it, and no `longjmp`. While there are
@@ -892,17 +901,17 @@ extern int gosched_run(void *(*main)(void *arg), void *arg, void **result);
 extern int gosched_run_copying(void *(*main)(void *arg), void *arg, void **result);
 
 /**
- * Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
- * It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
+ * Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this
+ * processor. It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go`
+ * statement.
  *
- * It ends the process, with a report, if `fn` is NULL, if the runtime hasn't started, or if there is no
- * memory for a goroutine.
+ * It ends the process, with a report, if `fn` is NULL, if the runtime hasn't started, or if
+ * there is no memory for a goroutine.
  *
  * # Safety
  * `fn` keeps the rules for copying stacks, and doesn't unwind.
  */
-extern void gosched_newproc(void (*fn)(void *arg),
-                            void *arg);
+extern void gosched_newproc(void (*fn)(void *arg), void *arg);
 
 /**
  * Makes a goroutine as `gosched_newproc` does, but on a fixed stack of at least `stack_size`
@@ -959,7 +968,8 @@ extern struct gosched_g *gosched_getg(void);
  *
  * Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
  * stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
- * release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
+ * release the lock of the list that `g` is in. If it returns false, the goroutine goes on at
+ * once.
  *
  * If `unlockf` is NULL, `g` was published before. The caller that makes `g` ready must be sure
  * that it has parked.
@@ -1059,8 +1069,8 @@ extern int gosched_set_gomaxprocs(int n);
 extern int gosched_set_default_gomaxprocs(void);
 
 /**
- * Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
- * Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
+ * Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at
+ * `chan`. Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
  *
  * Values are copied in and out, as bytes.
  *
@@ -1088,8 +1098,8 @@ extern void gosched_chan_free(struct gosched_chan *chan);
  * Returns
  * - `GOSCHED_RESULT_DONE`;
  * - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
- * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's stack,
- *   or before the runtime runs.
+ * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's
+ *   stack, or before the runtime runs.
  *
  * # Safety
  * At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
@@ -1112,16 +1122,18 @@ extern enum gosched_result gosched_chan_try_send(struct gosched_chan *chan, cons
  * Returns
  * - `GOSCHED_RESULT_DONE`;
  * - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
- * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as `gosched_chan_send`.
+ * - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as
+ *   `gosched_chan_send`.
  *
  * # Safety
- * `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
+ * `elem` is NULL or a place for a value of the channel's size. The channel isn't freed
+ * meanwhile.
  */
 extern enum gosched_result gosched_chan_recv(struct gosched_chan *chan, void *elem);
 
 /**
- * Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`, or
- * `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
+ * Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`,
+ * or `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
  *
  * # Safety
  * As `gosched_chan_recv`.
@@ -1139,8 +1151,8 @@ extern enum gosched_result gosched_chan_try_recv(struct gosched_chan *chan, void
 extern bool gosched_chan_close(struct gosched_chan *chan);
 
 /**
- * How many values are in the channel at this moment, waiting senders' not among them; 0 for NULL.
- * Go's `len`.
+ * How many values are in the channel at this moment, waiting senders' not among them; 0 for
+ * NULL. Go's `len`.
  *
  * # Safety
  * The channel isn't freed meanwhile.
@@ -1160,11 +1172,12 @@ extern size_t gosched_chan_cap(struct gosched_chan *chan);
  * there is none, waits until there is, or, with `block` false, returns. Go's `selectgo`, in
  * `select.go`.
  *
- * The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
+ * The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of
+ * them.
  *
- * Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
- * with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or it can't here, as
- * `gosched_chan_send`.
+ * Returns the number of the case, from 0 on, with `GOSCHED_RESULT_DONE` or
+ * `GOSCHED_RESULT_CLOSED`. Returns -1 with `GOSCHED_RESULT_WOULD_BLOCK` if it would have to wait
+ * and `block` is false, or if it can't wait here, like `gosched_chan_send`.
  *
  * # Safety
  * The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed
@@ -1512,8 +1525,8 @@ extern int gosched_set_max_threads(int n);
 extern void gosched_free_os_memory(void);
 
 /**
- * Ends the process for a broken invariant of the port's: the message, a backtrace and every goroutine go to
- * stderr, and the status is 2. Go's `throw`, in `panic.go`.
+ * Ends the process for a broken invariant of the port's: the message, a backtrace and every
+ * goroutine go to stderr, and the status is 2. Go's `throw`, in `panic.go`.
  *
  * # Safety
  * `message` is a C string, which may be on the caller's stack.
@@ -1521,8 +1534,8 @@ extern void gosched_free_os_memory(void);
 extern void gosched_throw(const char *message) __attribute__((noreturn));
 
 /**
- * Ends the process for an error of the program, as `gosched_throw`, without a backtrace of the scheduler. Go's
- * `fatal`, in `panic.go`.
+ * Ends the process for an error of the program, as `gosched_throw`, without a backtrace of the
+ * scheduler. Go's `fatal`, in `panic.go`.
  *
  * # Safety
  * As `gosched_throw`.
@@ -1530,9 +1543,9 @@ extern void gosched_throw(const char *message) __attribute__((noreturn));
 extern void gosched_fatal(const char *message) __attribute__((noreturn));
 
 /**
- * Ends the process because the running goroutine has panicked and nobody recovers: `text`, which begins with
- * "panic: " as a rule, goes to stderr as it is, then the goroutine with its stack, and the status is 2. Go's
- * `fatalpanic`, in `panic.go`.
+ * Ends the process because the running goroutine has panicked and nobody recovers: `text`,
+ * which begins with "panic: " as a rule, goes to stderr as it is, then the goroutine with its
+ * stack, and the status is 2. Go's `fatalpanic`, in `panic.go`.
  *
  * # Safety
  * As `gosched_throw`.
@@ -1540,16 +1553,18 @@ extern void gosched_fatal(const char *message) __attribute__((noreturn));
 extern void gosched_fatalpanic(const char *text) __attribute__((noreturn));
 
 /**
- * Says who knows names of code: `symbolize` is asked for each address that a report shows, a trace or a profile. It
- * stores up to `n` functions at `places`, the innermost first where calls were inlined, and returns how many; 0 to
- * have the program's own symbols looked up, as for every address without this. `pc` is in an instruction, for a
- * caller in that of the call. The strings stay. Go's `funcline`, in `symtab.go`.
+ * Says who knows names of code: `symbolize` is asked for each address that a report shows, a
+ * trace or a profile. It stores up to `n` functions at `places`, the innermost first where
+ * calls were inlined, and returns how many; 0 to have the program's own symbols looked up, as
+ * for every address without this. `pc` is in an instruction, for a caller in that of the call.
+ * The strings stay. Go's `funcline`, in `symtab.go`.
  *
  * Returns 0, or `EBUSY`: there is one already; or `EINVAL`: it is NULL.
  *
  * # Safety
- * `symbolize` takes no lock that a goroutine may hold and doesn't allocate, as the process may be at its end. It is
- * called on the scheduler's stack, on several threads at once, and doesn't unwind.
+ * `symbolize` takes no lock that a goroutine may hold and doesn't allocate, as the process may
+ * be at its end. It is called on the scheduler's stack, on several threads at once, and
+ * doesn't unwind.
  */
 extern int gosched_set_symbolizer(size_t (*symbolize)(uintptr_t pc,
                                                       struct gosched_code_place *places,
@@ -1781,8 +1796,8 @@ extern int gosched_poll_server_init(void);
  * - as `gosched_poll_server_init`.
  *
  * # Safety
- * It can be called anywhere. `pd` is a place for an address. The descriptor isn't closed before
- * `gosched_poll_close` is called.
+ * It can be called anywhere. `pd` is a place for an address. The descriptor isn't closed
+ * before `gosched_poll_close` is called.
  */
 extern int gosched_poll_open(int fd, struct gosched_poll_desc **pd);
 
@@ -1827,8 +1842,8 @@ extern enum gosched_poll_result gosched_poll_wait(struct gosched_poll_desc *pd, 
  * `poll_runtime_pollSetDeadline`, in `netpoll.go`.
  *
  * # Safety
- * Where `gosched_start_timer` may be called. `gosched_poll_open` has stored `pd`, and it wasn't
- * closed.
+ * Where `gosched_start_timer` may be called. `gosched_poll_open` has stored `pd`, and it
+ * wasn't closed.
  */
 extern void gosched_poll_set_deadline(struct gosched_poll_desc *pd, int64_t ns, int mode);
 
@@ -1851,8 +1866,8 @@ extern void gosched_poll_unblock(struct gosched_poll_desc *pd);
 extern bool gosched_is_poll_descriptor(int fd);
 
 /**
- * Asks for a signal: from here on it is received, by `gosched_signal_recv`, instead of what it did
- * before. Go's `signal_enable`, in `sigqueue.go`.
+ * Asks for a signal: from here on it is received, by `gosched_signal_recv`, instead of what it
+ * did before. Go's `signal_enable`, in `sigqueue.go`.
  *
  * There is one receiver in a process. If Rust code in the same program has called
  * `gosched::signal::notify`, that is the receiver, and this returns `EBUSY`; once one of the
@@ -1862,8 +1877,8 @@ extern bool gosched_is_poll_descriptor(int fd);
  * runtime's, and comes to another thread, which doesn't block it.
  *
  * Returns 0, or an errno value:
- * - `EINVAL`: it is no signal, or one that can't be asked for: the kernel lets nobody catch it, it
- *   says that an instruction has failed, or the C library needs it;
+ * - `EINVAL`: it is no signal, or one that can't be asked for: the kernel lets nobody catch
+ *   it, it says that an instruction has failed, or the C library needs it;
  * - `EPERM`: the runtime hasn't started;
  * - `EBUSY`: Rust code receives signals.
  *
@@ -1894,8 +1909,8 @@ extern int gosched_signal_disable(int sig);
 extern int gosched_signal_ignore(int sig);
 
 /**
- * Whether `gosched_signal_ignore`, or Rust's, has had a signal ignored. Go's `signal_ignored`, in
- * `sigqueue.go`.
+ * Whether `gosched_signal_ignore`, or Rust's, has had a signal ignored. Go's `signal_ignored`,
+ * in `sigqueue.go`.
  *
  * # Safety
  * It can be called anywhere.
@@ -1903,9 +1918,9 @@ extern int gosched_signal_ignore(int sig);
 extern bool gosched_signal_ignored(int sig);
 
 /**
- * The next signal that has come of those that are enabled; waits for one if there is none. One that
- * comes again before it was received is received once. The goroutine's thread sleeps meanwhile.
- * Go's `signal_recv`, in `sigqueue.go`.
+ * The next signal that has come of those that are enabled; waits for one if there is none. One
+ * that comes again before it was received is received once. The goroutine's thread sleeps
+ * meanwhile. Go's `signal_recv`, in `sigqueue.go`.
  *
  * It ends the process if Rust code receives signals.
  *
@@ -1934,9 +1949,10 @@ extern void gosched_signal_wait_until_idle(void);
 extern int gosched_metrics(struct gosched_metrics *out);
 
 /**
- * Gives the running goroutine a label, by which profiles and traces tell it apart, instead of one
- * with the same key; or, if `value` is NULL, takes that away. Both are copied. A new goroutine has the
- * labels that its maker has then. Go's `SetGoroutineLabels`, in `runtime/pprof`.
+ * Gives the running goroutine a label, by which profiles and traces tell it apart, instead of
+ * one with the same key; or, if `value` is NULL, takes that away. Both are copied. A new
+ * goroutine has the labels that its maker has then. Go's `SetGoroutineLabels`, in
+ * `runtime/pprof`.
  *
  * Returns 0, or an errno value:
  * - `EINVAL`: `key` is NULL, or one of them isn't UTF-8;
@@ -1945,20 +1961,18 @@ extern int gosched_metrics(struct gosched_metrics *out);
  * # Safety
  * It can be called anywhere but in a signal handler. `key` and `value` are strings, or NULL.
  */
-extern int gosched_set_label(const char *key,
-                             const char *value);
+extern int gosched_set_label(const char *key, const char *value);
 
 /**
- * Calls `fn(key, value, arg)` with each label of the running goroutine, in the order of the keys: on
- * the scheduler's stack. Does nothing where there is no goroutine. Go's `ForLabels`, in
- * `runtime/pprof`.
+ * Calls `fn(key, value, arg)` with each label of the running goroutine, in the order of the
+ * keys: on the scheduler's stack. Does nothing where there is no goroutine. Go's `ForLabels`,
+ * in `runtime/pprof`.
  *
  * # Safety
  * It can be called anywhere but in a signal handler. `fn` is as for `gosched_systemstack`, and
  * copies what it keeps.
  */
-extern void gosched_labels(void (*fn)(const char *key, const char *value, void *arg),
-                           void *arg);
+extern void gosched_labels(void (*fn)(const char *key, const char *value, void *arg), void *arg);
 
 /**
  * The state of `g`, one of `GOSCHED_GIDLE` to `GOSCHED_GPREEMPTED`, perhaps with
@@ -2229,8 +2243,9 @@ extern void gosched_scan_stack(struct gosched_g *g,
 extern void gosched_shrinkstack(struct gosched_g *g);
 
 /**
- * Registers hooks, once, before the runtime starts. `hooks` is copied. `acquirep`, `find_runnable_gc_worker` and
- * `gdestroy`, which need a P, switch detaching off: see `gosched_set_detach`.
+ * Registers hooks, once, before the runtime starts. `hooks` is copied. `acquirep`,
+ * `find_runnable_gc_worker` and `gdestroy`, which need a P, switch detaching off: see
+ * `gosched_set_detach`.
  *
  * Returns 0, or an errno value:
  * - `EBUSY`: hooks were registered before, or the runtime has started.
@@ -2241,15 +2256,14 @@ extern void gosched_shrinkstack(struct gosched_g *g);
 extern int gosched_set_hooks(const struct gosched_hooks *hooks);
 
 /**
- * If the word at `place` is an address of the old stack, makes it that of the same thing in the new one. Go's
- * `adjustpointer`, in `stack.go`.
+ * If the word at `place` is an address of the old stack, makes it that of the same thing in
+ * the new one. Go's `adjustpointer`, in `stack.go`.
  *
  * # Safety
- * In the hook `copystack`, which was passed `info`. `place` is aligned, and nobody else uses it meanwhile. It is
- * in neither stack: the new one is adjusted by the runtime.
+ * In the hook `copystack`, which was passed `info`. `place` is aligned, and nobody else uses
+ * it meanwhile. It is in neither stack: the new one is adjusted by the runtime.
  */
-extern void gosched_adjust_pointer(const struct gosched_adjust_info *info,
-                                   void **place);
+extern void gosched_adjust_pointer(const struct gosched_adjust_info *info, void **place);
 
 /**
  * Registers the map of the frames of the functions whose code is at `lo` to `hi`. When its
@@ -2312,25 +2326,26 @@ extern int gosched_register_preemptible(uintptr_t lo, uintptr_t hi);
 extern int gosched_unregister_preemptible(uintptr_t lo, uintptr_t hi);
 
 /**
- * Registers a tracer, once, before the runtime starts or while it runs: `fn` gets each event, on the thread where
- * it happens, at that moment. In the latter case it gets events of goroutines whose beginning it hasn't seen, and
- * some that happen meanwhile may be left out. What Go's `trace2runtime.go` writes.
+ * Registers a tracer, once, before the runtime starts or while it runs: `fn` gets each event,
+ * on the thread where it happens, at that moment. In the latter case it gets events of
+ * goroutines whose beginning it hasn't seen, and some that happen meanwhile may be left out.
+ * What Go's `trace2runtime.go` writes.
  *
  * Returns 0, or `EBUSY` if a tracer was registered before.
  *
  * # Safety
- * It can be called anywhere. `fn` is called on the scheduler's stack, or on a thread that isn't the runtime's; on
- * several threads at once; the events of one goroutine come one after the other. It doesn't park or unwind, and
- * calls nothing of this file but `gosched_getg`, `gosched_readgstatus` and what reads one field (`gosched_p_id`):
- * the scheduler may hold locks. It may allocate, and block its thread for a moment. `event` is good until it
- * returns.
+ * It can be called anywhere. `fn` is called on the scheduler's stack, or on a thread that
+ * isn't the runtime's; on several threads at once; the events of one goroutine come one after
+ * the other. It doesn't park or unwind, and calls nothing of this file but `gosched_getg`,
+ * `gosched_readgstatus` and what reads one field (`gosched_p_id`): the scheduler may hold
+ * locks. It may allocate, and block its thread for a moment. `event` is good until it returns.
  */
 extern int gosched_set_tracer(void (*fn)(const struct gosched_event *event));
 
 /**
- * Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if `detailed` also one for
- * each P, M and goroutine, as with `scheddetail=1`. Does nothing before the runtime has started. Go's
- * `schedtrace`, in `proc.go`.
+ * Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if
+ * `detailed` also one for each P, M and goroutine, as with `scheddetail=1`. Does nothing
+ * before the runtime has started. Go's `schedtrace`, in `proc.go`.
  *
  * # Safety
  * It can be called anywhere.

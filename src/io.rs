@@ -14,28 +14,31 @@
 //! .unwrap();
 //! ```
 //!
-//! They wrap std's handles, and share std's buffers: what `println!` has written and what [`stdout`] writes
-//! come out in order. But `println!` into a full pipe holds up a P until it is
-//! [taken](crate::proc::preemption), and so does a read from [`std::io::stdin`] while there is nothing to read.
+//! They wrap std's handles, and share std's buffers: what `println!` has written and what
+//! [`stdout`] writes come out in order. But `println!` into a full pipe holds up a P until it is
+//! [taken](crate::proc::preemption), and so does a read from [`std::io::stdin`] while there is
+//! nothing to read.
 //!
-//! The descriptors stay in blocking mode, as in Go, because other processes have them too: a shell would find
-//! its terminal changed. So each operation is done in [`blocking`](crate::blocking), and takes a thread for
-//! as long as it waits. Goroutines that want the same one take turns, and are parked until it is theirs.
-//! There is no lock that could be kept from one operation to the next, but each is atomic: what one
-//! `writeln!` writes isn't mixed with what others write. On a thread that isn't a goroutine's, and inside
-//! [`blocking`](crate::blocking), there are no turns but std's lock. An operation is no point of an
-//! [exploration](crate::explore), as `println!` is none.
+//! The descriptors stay in blocking mode, as in Go, because other processes have them too: a shell
+//! would find its terminal changed. So each operation is done in [`blocking`](crate::blocking), and
+//! takes a thread for as long as it waits. Goroutines that want the same one take turns, and are
+//! parked until it is theirs. There is no lock that could be kept from one operation to the next,
+//! but each is atomic: what one `writeln!` writes isn't mixed with what others write. On a thread
+//! that isn't a goroutine's, and inside [`blocking`](crate::blocking), there are no turns but std's
+//! lock. An operation is no point of an [exploration](crate::explore), as `println!` is none.
 //!
 //! Nothing here is a [`BufRead`], as others could take the bytes that it shows. There are
 //! [`Stdin::read_until`] and [`Stdin::lines`]; a program with one reader can put [`stdin`] into a
-//! [`BufReader`](io::BufReader). [`IsTerminal`](io::IsTerminal) can be asked of [`as_fd`](AsFd::as_fd).
+//! [`BufReader`](io::BufReader). [`IsTerminal`](io::IsTerminal) can be asked of
+//! [`as_fd`](AsFd::as_fd).
 //!
 //! Errors are std's, too. If nobody reads what [`stdout`] writes, the error is
-//! [`BrokenPipe`](io::ErrorKind::BrokenPipe), where Go ends the process by SIGPIPE. If another process has
-//! put the descriptor into non-blocking mode, it may be [`WouldBlock`](io::ErrorKind::WouldBlock).
+//! [`BrokenPipe`](io::ErrorKind::BrokenPipe), where Go ends the process by SIGPIPE. If another
+//! process has put the descriptor into non-blocking mode, it may be
+//! [`WouldBlock`](io::ErrorKind::WouldBlock).
 //!
-//! If no other process has the pipe or socket, a [`Pollable`](crate::net::Pollable) of it waits without a
-//! thread:
+//! If no other process has the pipe or socket, a [`Pollable`](crate::net::Pollable) of it waits
+//! without a thread:
 //!
 //! ```no_run
 //! use std::fs::File;
@@ -66,7 +69,8 @@ static REPORTING: Mutex<()> = Mutex::new(());
 
 /// Calls `f`, an operation, with the lock of `turn`.
 ///
-/// `f` takes std's lock, which is the thread's, and releases it before it returns: nothing parks in it.
+/// `f` takes std's lock, which is the thread's, and releases it before it returns: nothing parks in
+/// it.
 fn whole<R>(turn: &Mutex<()>, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     // A caller that can't park waits for std's lock alone. So does a goroutine of an exploration: a
     // turn's lock and unlock would be points, where a run may end, and what a run leaves behind
@@ -97,8 +101,8 @@ pub fn stdin() -> Stdin {
 }
 
 impl Stdin {
-    /// Reads a line, and appends it to `buf` with its end; returns the number of bytes, which is 0 at the end
-    /// of the input.
+    /// Reads a line, and appends it to `buf` with its end; returns the number of bytes, which is 0
+    /// at the end of the input.
     ///
     /// ```no_run
     /// gosched::run(|| {
@@ -117,8 +121,8 @@ impl Stdin {
         whole(&READING, || self.0.read_line(buf))
     }
 
-    /// Reads up to the next `byte`, or to the end of the input, and appends all that to `buf` with the
-    /// `byte`; returns the number of bytes.
+    /// Reads up to the next `byte`, or to the end of the input, and appends all that to `buf` with
+    /// the `byte`; returns the number of bytes.
     ///
     /// ```no_run
     /// gosched::run(|| {
@@ -138,8 +142,8 @@ impl Stdin {
         whole(&READING, || self.0.lock().read_until(byte, buf))
     }
 
-    /// An iterator of lines without their ends, each read by a [`read_line`](Self::read_line), with its
-    /// errors.
+    /// An iterator of lines without their ends, each read by a [`read_line`](Self::read_line), with
+    /// its errors.
     pub fn lines(self) -> Lines {
         Lines(self)
     }
@@ -212,8 +216,8 @@ input!(Stdin, &Stdin);
 #[derive(Debug)]
 pub struct Stdout(io::Stdout);
 
-/// A handle for standard output. Go's `os.Stdout`, in `os/file.go`; but std's buffer keeps what is written
-/// until the end of a line.
+/// A handle for standard output. Go's `os.Stdout`, in `os/file.go`; but std's buffer keeps what is
+/// written until the end of a line.
 ///
 /// ```
 /// use std::io::Write;

@@ -45,12 +45,13 @@ use crate::runtime::{
 /// Makes an iterator of the values that `f` yields. Go's `iter.Pull`.
 ///
 /// `f` runs on a goroutine of its own, a *generator*, but never at the same time as the code that
-/// iterates: each [`next`](Iterator::next) resumes it until it yields a value; the first one starts it.
-/// `f` may recurse, park, and use other such iterators. Its [thread-locals](crate#thread-locals) are its own.
+/// iterates: each [`next`](Iterator::next) resumes it until it yields a value; the first one starts
+/// it. `f` may recurse, park, and use other such iterators. Its
+/// [thread-locals](crate#thread-locals) are its own.
 ///
-/// A value costs two switches, directly from one goroutine to the other, and no memory. The iterator
-/// costs one goroutine, as [`go`](crate::go()) makes it, and one allocation. [`Builder::pull`] gives the
-/// generator a name or a larger stack.
+/// A value costs two switches, directly from one goroutine to the other, and no memory. The
+/// iterator costs one goroutine, as [`go`](crate::go()) makes it, and one allocation.
+/// [`Builder::pull`] gives the generator a name or a larger stack.
 ///
 /// It can be called on any thread once the runtime has started.
 ///
@@ -68,8 +69,8 @@ use crate::runtime::{
 /// ```
 ///
 /// # Panics
-/// If the runtime hasn't started, or there is no memory for a goroutine; [`Builder::pull`] returns that
-/// as an error.
+/// If the runtime hasn't started, or there is no memory for a goroutine; [`Builder::pull`] returns
+/// that as an error.
 #[track_caller]
 pub fn pull<F, T>(f: F) -> Pull<T>
 where
@@ -114,7 +115,8 @@ impl Builder {
         let inherited = Inherited::new();
         let gp = newcoro(&shared.coro, body::<F, T>, arg, kind, &self.maker(Location::caller()))?;
         inherited.give(gp);
-        // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this function's alone.
+        // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this
+        // function's alone.
         unsafe { unseen(|| move_out(&mut f, gp.ext.slot.place())) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
     }
@@ -177,8 +179,9 @@ impl<T> Yielder<'_, T> {
     /// Passes `value` to the iterator, and waits until `next` is called again.
     ///
     /// If the iterator is dropped instead, this doesn't return: the generator unwinds as by
-    /// [`goexit`](crate::goexit), so that destructors run. A `catch_unwind` stops that until the next
-    /// `yield_`. In a destructor that runs while the generator unwinds, `yield_` drops the value and returns.
+    /// [`goexit`](crate::goexit), so that destructors run. A `catch_unwind` stops that until the
+    /// next `yield_`. In a destructor that runs while the generator unwinds, `yield_` drops the
+    /// value and returns.
     ///
     /// ```
     /// gosched::run(|| {
@@ -222,8 +225,8 @@ impl<T> fmt::Debug for Yielder<'_, T> {
 
 /// An iterator of the values that a generator yields. Made by [`pull`].
 ///
-/// It can be sent to another goroutine, or thread. After the last value, `next` returns `None`, however
-/// often it is called.
+/// It can be sent to another goroutine, or thread. After the last value, `next` returns `None`,
+/// however often it is called.
 ///
 /// ```
 /// use gosched::iter::{Pull, pull};
@@ -239,30 +242,30 @@ impl<T> fmt::Debug for Yielder<'_, T> {
 /// ```
 ///
 /// # Panics
-/// `next` panics on a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking). A panic in
-/// the generator goes on in the `next` that was waiting for it; so does a [`goexit`](crate::goexit),
-/// which so ends the caller, too. The iterator is at its end then.
+/// `next` panics on a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking). A
+/// panic in the generator goes on in the `next` that was waiting for it; so does a
+/// [`goexit`](crate::goexit), which so ends the caller, too. The iterator is at its end then.
 ///
 /// # Dropping it
-/// If the generator hasn't ended, it is unwound, and the destructors on its stack have run when the drop
-/// returns. A panic in one of them aborts the process, as one does in any destructor that unwinding has
-/// called. Another panic goes on in the caller, unless that is panicking already: if the generator has stopped
-/// the unwinding by a `catch_unwind`, and then panics; or if it hadn't begun, and its function is just dropped.
-/// (A goroutine that drops an iterator while it panics keeps its thread meanwhile, as any that parks then.) If
-/// it is dropped on a thread that isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator
-/// is unwound later.
+/// If the generator hasn't ended, it is unwound, and the destructors on its stack have run when the
+/// drop returns. A panic in one of them aborts the process, as one does in any destructor that
+/// unwinding has called. Another panic goes on in the caller, unless that is panicking already: if
+/// the generator has stopped the unwinding by a `catch_unwind`, and then panics; or if it hadn't
+/// begun, and its function is just dropped. (A goroutine that drops an iterator while it panics
+/// keeps its thread meanwhile, as any that parks then.) If it is dropped on a thread that isn't a
+/// goroutine's, or inside [`blocking`](crate::blocking), the generator is unwound later.
 ///
 /// If it is leaked, the generator waits forever.
 ///
-/// With `panic = "abort"` there is no unwinding: dropping it before its end aborts the process, unless
-/// the generator hasn't begun.
+/// With `panic = "abort"` there is no unwinding: dropping it before its end aborts the process,
+/// unless the generator hasn't begun.
 #[must_use = "an iterator does nothing until it is asked for a value"]
 pub struct Pull<T: Send + 'static> {
     shared: NonNull<Shared<T>>,
 }
 
-// SAFETY: the Pull's owner uses what is shared only while the generator waits; F and T, which go from one
-// goroutine to the other, are Send (`pull` asks for that).
+// SAFETY: the Pull's owner uses what is shared only while the generator waits; F and T, which go
+// from one goroutine to the other, are Send (`pull` asks for that).
 unsafe impl<T: Send> Send for Pull<T> {}
 // SAFETY: a `&Pull` gives access to nothing.
 unsafe impl<T: Send> Sync for Pull<T> {}
@@ -302,7 +305,8 @@ impl<T: Send> Drop for Pull<T> {
                 return drop_on_a_goroutine(Pull { shared: self.shared });
             }
             shared.stopped.set(true);
-            // SAFETY: the generator hasn't ended, as `done` isn't set; it is freed below, when it has.
+            // SAFETY: the generator hasn't ended, as `done` isn't set; it is freed below, when it
+            // has.
             unsafe { coroswitch(&shared.coro) };
         }
         let payload = shared.payload.take();

@@ -30,7 +30,8 @@ use std::sync::Arc;
 use crate::explore::in_order;
 use crate::runtime::{explored_number, wait_for_others};
 
-/// Runs `f` and the goroutines that it makes, on a clock of their own, until all have ended. Go's `synctest.Test`.
+/// Runs `f` and the goroutines that it makes, on a clock of their own, until all have ended. Go's
+/// `synctest.Test`.
 ///
 /// ```
 /// gosched::synctest::test(|| {

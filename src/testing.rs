@@ -1,6 +1,7 @@
 //! Tests that run on a goroutine, end in time, and leave no goroutine behind.
 //!
-//! [`Test`] is for any harness. With the feature `macros` the attribute `#[gosched::test]` makes tests of std's with it.
+//! [`Test`] is for any harness. With the feature `macros` the attribute `#[gosched::test]` makes
+//! tests of std's with it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,9 +18,9 @@ use crate::{Builder, dump_goroutines, goroutine_local, run};
 /// - if it takes longer than its [`timeout`](Self::timeout);
 /// - if a goroutine is left, unless its [`leaks`](Self::leaks) are allowed.
 ///
-/// In the last two cases the stacks of all goroutines are on stderr; the harness of `cargo test` has them with the
-/// failure. Goroutines can't be ended from outside: those that hang, or are left, stay as they are. What a test that has
-/// failed already leaves is not looked for.
+/// In the last two cases the stacks of all goroutines are on stderr; the harness of `cargo test`
+/// has them with the failure. Goroutines can't be ended from outside: those that hang, or are left,
+/// stay as they are. What a test that has failed already leaves is not looked for.
 ///
 /// Tests may run at once, each on a thread of the harness, and share one scheduler.
 ///
@@ -49,8 +50,8 @@ const GRACE_NS: i64 = 5_000_000_000;
 const STACK: usize = 8 << 20;
 
 goroutine_local! {
-    /// What the goroutines of a test have, that of its function and all that come of it: when the last of them has
-    /// ended, the channel is closed.
+    /// What the goroutines of a test have, that of its function and all that come of it: when the
+    /// last of them has ended, the channel is closed.
     inherit static OF_TEST: RefCell<Option<Arc<Sender<()>>>> = RefCell::new(None);
 }
 
@@ -76,9 +77,10 @@ impl<'a> Test<'a> {
         Test { timeout, ..self }
     }
 
-    /// Sets whether goroutines may be left: those that the test has made, and that these have made, which haven't ended
-    /// five seconds after it. Those are known by what they [inherit](crate::goroutine_local!), so not if a timer has
-    /// made them, the end of a context, a thread, or a destructor of a thread-local.
+    /// Sets whether goroutines may be left: those that the test has made, and that these have made,
+    /// which haven't ended five seconds after it. Those are known by what they
+    /// [inherit](crate::goroutine_local!), so not if a timer has made them, the end of a context, a
+    /// thread, or a destructor of a thread-local.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -95,8 +97,8 @@ impl<'a> Test<'a> {
         Test { leaks: allowed, ..self }
     }
 
-    /// Runs it, and returns what `test` returns. It starts the runtime if need be, and waits on the thread that calls it,
-    /// which isn't a goroutine.
+    /// Runs it, and returns what `test` returns. It starts the runtime if need be, and waits on the
+    /// thread that calls it, which isn't a goroutine.
     ///
     /// ```should_panic
     /// gosched::testing::Test::new("fails").run(|| assert_eq!(1 + 1, 3));
@@ -146,7 +148,8 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Prints the stacks of all goroutines in one go, by what a harness collects the output of a test with.
+/// Prints the stacks of all goroutines in one go, by what a harness collects the output of a test
+/// with.
 fn print_stacks() {
     let mut stacks = Vec::new();
     dump_goroutines(&mut stacks).expect("a Vec takes what is written");

@@ -1,7 +1,8 @@
-//! Futures of crates that need tokio: their timers, sockets and tasks are a tokio runtime's, which is beside this one.
+//! Futures of crates that need tokio: their timers, sockets and tasks are a tokio runtime's, which
+//! is beside this one.
 //!
-//! A goroutine waits for such a future by [`block_on`]. What the future waits for, tokio's threads see to; the code of the
-//! future itself runs on the goroutine. It takes the feature `tokio`.
+//! A goroutine waits for such a future by [`block_on`]. What the future waits for, tokio's threads
+//! see to; the code of the future itself runs on the goroutine. It takes the feature `tokio`.
 //!
 //! ```
 //! use std::io;
@@ -23,22 +24,25 @@
 //!
 //! # tokio's context
 //!
-//! Whatever of tokio's is made looks for a runtime in a thread-local: its *context*. Here a future is in that while it is
-//! polled, and while it is dropped, and a goroutine isn't while it waits: the next one on its thread finds none.
+//! Whatever of tokio's is made looks for a runtime in a thread-local: its *context*. Here a future
+//! is in that while it is polled, and while it is dropped, and a goroutine isn't while it waits:
+//! the next one on its thread finds none.
 //!
-//! - **Make it inside**: `block_on(async { sleep(time).await })`. In `block_on(sleep(time))` the sleep is made before
-//!   there is a context, and panics, as with tokio's own `block_on`.
-//! - **What comes out is outside.** Some types want the context when they are dropped, as a connection of sqlx's pool
-//!   does: drop them inside, or have `let _entered = handle().enter();` around them. A goroutine with
-//!   [thread-locals of its own](crate#thread-locals) may wait while it has that.
-//! - **A future that waits often is better a task**: `block_on(handle().spawn(future))`. Polled here, each socket that it waits
-//!   for wakes the goroutine on a thread of this crate's; as a task it stays with tokio's threads, and only its end does. It
-//!   has to be `Send` and `'static` then.
-//! - **Goroutines that wait for what a task sends** are no deadlock as long as [this crate's runtime](handle) has tasks. Of other
-//!   runtimes' tasks nobody knows here: where they may take more than two seconds, set a
-//!   [`DeadlockMode`](crate::DeadlockMode).
-//! - The future may wait as goroutines do, for a channel, say: then the goroutine waits in the middle of a poll, and is in the
-//!   context meanwhile. One that [shares thread-locals](crate::Builder::shared_locals) keeps its thread for that time.
+//! - **Make it inside**: `block_on(async { sleep(time).await })`. In `block_on(sleep(time))` the
+//!   sleep is made before there is a context, and panics, as with tokio's own `block_on`.
+//! - **What comes out is outside.** Some types want the context when they are dropped, as a
+//!   connection of sqlx's pool does: drop them inside, or have `let _entered = handle().enter();`
+//!   around them. A goroutine with [thread-locals of its own](crate#thread-locals) may wait while
+//!   it has that.
+//! - **A future that waits often is better a task**: `block_on(handle().spawn(future))`. Polled
+//!   here, each socket that it waits for wakes the goroutine on a thread of this crate's; as a task
+//!   it stays with tokio's threads, and only its end does. It has to be `Send` and `'static` then.
+//! - **Goroutines that wait for what a task sends** are no deadlock as long as [this crate's
+//!   runtime](handle) has tasks. Of other runtimes' tasks nobody knows here: where they may take
+//!   more than two seconds, set a [`DeadlockMode`](crate::DeadlockMode).
+//! - The future may wait as goroutines do, for a channel, say: then the goroutine waits in the
+//!   middle of a poll, and is in the context meanwhile. One that [shares
+//!   thread-locals](crate::Builder::shared_locals) keeps its thread for that time.
 
 use std::pin::{Pin, pin};
 use std::sync::OnceLock;
@@ -49,8 +53,9 @@ use ::tokio::runtime::{Builder, Handle, Runtime};
 use crate::goroutine::{self, stay};
 use crate::runtime::no_deadlock_while;
 
-/// Runs a future to its end on this goroutine, in the context of a tokio runtime: the one in whose context the caller is
-/// already, or else [that of this crate](handle). Otherwise it is as [`block_on`](crate::block_on).
+/// Runs a future to its end on this goroutine, in the context of a tokio runtime: the one in whose
+/// context the caller is already, or else [that of this crate](handle). Otherwise it is as
+/// [`block_on`](crate::block_on).
 ///
 /// ```
 /// use std::time::Duration;
@@ -76,7 +81,8 @@ use crate::runtime::no_deadlock_while;
 /// In a task of tokio's it blocks the worker that runs the task: there, `.await` the future.
 ///
 /// # Panics
-/// As [`block_on`](crate::block_on) and [`handle`]; and in the destructor of a thread-local, if tokio's are gone.
+/// As [`block_on`](crate::block_on) and [`handle`]; and in the destructor of a thread-local, if
+/// tokio's are gone.
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     match current() {
@@ -87,8 +93,8 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 
 /// Runs a future to its end on this goroutine, in the context of the runtime that is given.
 ///
-/// Somebody else has to run that. One with threads does so itself; one that is `current_thread` does nothing but
-/// while a thread is in its `block_on`.
+/// Somebody else has to run that. One with threads does so itself; one that is `current_thread`
+/// does nothing but while a thread is in its `block_on`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -105,16 +111,18 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 /// ```
 ///
 /// # Panics
-/// As [`block_on`](crate::block_on); and in the destructor of a thread-local, if tokio's are gone. What the future
-/// wants of a runtime that lacks it, or has been shut down, panics or fails in the future, as tokio says there.
+/// As [`block_on`](crate::block_on); and in the destructor of a thread-local, if tokio's are gone.
+/// What the future wants of a runtime that lacks it, or has been shut down, panics or fails in the
+/// future, as tokio says there.
 #[track_caller]
 pub fn block_on_in<F: IntoFuture>(handle: &Handle, future: F) -> F::Output {
     let future = pin!(Some(in_context(handle, || future.into_future())));
     goroutine::block_on(InContext { handle, future })
 }
 
-/// The runtime of this crate, for those who have none: it has as many worker threads, timers and sockets as tokio gives a
-/// `Runtime::new()`, is made when it is first asked for, and is there until the process ends.
+/// The runtime of this crate, for those who have none: it has as many worker threads, timers and
+/// sockets as tokio gives a `Runtime::new()`, is made when it is first asked for, and is there
+/// until the process ends.
 ///
 /// ```
 /// use gosched::tokio::{block_on, handle};
@@ -124,8 +132,8 @@ pub fn block_on_in<F: IntoFuture>(handle: &Handle, future: F) -> F::Output {
 /// ```
 ///
 /// # Panics
-/// If it can't be made, as there is no thread or no descriptor left: with the system's error. The next call tries
-/// again.
+/// If it can't be made, as there is no thread or no descriptor left: with the system's error. The
+/// next call tries again.
 #[track_caller]
 pub fn handle() -> &'static Handle {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -144,14 +152,15 @@ pub fn handle() -> &'static Handle {
     runtime.handle()
 }
 
-/// The runtime in whose context the caller is. Not inlined, so that who waits afterwards has nothing of its thread-local.
+/// The runtime in whose context the caller is. Not inlined, so that who waits afterwards has
+/// nothing of its thread-local.
 #[inline(never)]
 fn current() -> Option<Handle> {
     Handle::try_current().ok()
 }
 
-/// Calls `f` in a runtime's context, which is left before the goroutine can go on elsewhere. Not inlined, as `current`
-/// isn't.
+/// Calls `f` in a runtime's context, which is left before the goroutine can go on elsewhere. Not
+/// inlined, as `current` isn't.
 #[inline(never)]
 fn in_context<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
     let _stays = stay();

@@ -94,7 +94,8 @@ def timeline(browser, pages, path, part):
     view = "document.querySelector('tr-ui-timeline-view')"
     browser.until(f"return Boolean({view} && {view}.model && {view}.trackView)")
     browser.until("return !document.querySelector('tr-ui-b-overlay')")
-    # What says that nothing is selected, and that the browser is newer than the page, is no part of the picture.
+    # What says that nothing is selected, and that the browser is newer than the page, is no part of
+    # the picture.
     for name in "tr-ui-a-analysis-view", "tr-ui-b-drag-handle":
         browser.run(f"{view}.querySelector('{name}').style.display = 'none'")
     browser.run("document.querySelectorAll('tr-ui-b-info-bar').item(0).style.display = 'none'")

@@ -72,7 +72,8 @@
         ldp     \a, \b, [x29, #\at]
 .endm
 
-// All that a call preserves but x29 and x30, which are at x29; GENERAL, without the vector registers.
+// All that a call preserves but x29 and x30, which are at x29; GENERAL, without the vector
+// registers.
 .macro SAVE_GENERAL cfa
         SAVE_PAIR x19, x20, 16, \cfa
         SAVE_PAIR x21, x22, 32, \cfa

@@ -80,7 +80,8 @@
         .size   \name, . - \name
 .endm
 
-// void gosched_ensure_stack(size_t n): the check of a function that needs n bytes, made by its caller.
+// void gosched_ensure_stack(size_t n): the check of a function that needs n bytes, made by its
+// caller.
 FUNCTION gosched_ensure_stack
         endbr64
         TLS_G   %rax

@@ -46,8 +46,8 @@ FUNCTION gosched_entersyscallblock_impl
         ENTERSYSCALL gosched_entersyscallblock_from
 END gosched_entersyscallblock_impl
 
-// int gosched_asmcgocall(int (*fn)(void *), void *arg): calls fn(arg) on g0's stack, and returns what it
-// returns. Go's asmcgocall.
+// int gosched_asmcgocall(int (*fn)(void *), void *arg): calls fn(arg) on g0's stack, and returns
+// what it returns. Go's asmcgocall.
 //
 //     16(%rsp)  |  its result         |
 //      8(%rsp)  |  arg                |

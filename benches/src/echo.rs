@@ -33,9 +33,9 @@ pub fn more_descriptors() {
     setrlimit(Resource::Nofile, limit).unwrap();
 }
 
-/// Runs `connections` clients of this process's server, in a process of their own, whose program the
-/// environment variable `ECHO_CLIENT` names. Reports the time of a round trip, the server's processor time
-/// for one, and the 99th percentile. It blocks its thread.
+/// Runs `connections` clients of this process's server, in a process of their own, whose program
+/// the environment variable `ECHO_CLIENT` names. Reports the time of a round trip, the server's
+/// processor time for one, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
     more_descriptors();
     let mut process = command(server, connections, LENGTH).spawn().unwrap();
@@ -53,9 +53,9 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
     args.report(&format!("{workload}_p99"), p99, "ns");
 }
 
-/// Has clients connect to this process's server and send nothing, for `workload`, which is [`IDLE`] or one like it.
-/// Reports the server's memory for each, its number of threads, and its processor time in five seconds. It blocks
-/// its thread.
+/// Has clients connect to this process's server and send nothing, for `workload`, which is [`IDLE`]
+/// or one like it. Reports the server's memory for each, its number of threads, and its processor
+/// time in five seconds. It blocks its thread.
 pub fn silent_clients(args: &Args, workload: &str, server: SocketAddr) {
     more_descriptors();
     let before = memory("VmRSS");

@@ -9,8 +9,8 @@ use crate::{Args, cpu_time};
 /// The workloads, and how many connections each has.
 pub const WORKLOADS: [(&str, usize); 2] = [("http100", 100), ("http5000", 5_000)];
 
-/// Runs `wrk` against this process's server for three seconds. Reports the time of a request, the server's
-/// processor time for one, and the 99th percentile. It blocks its thread.
+/// Runs `wrk` against this process's server for three seconds. Reports the time of a request, the
+/// server's processor time for one, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
     more_descriptors();
     let before = cpu_time();

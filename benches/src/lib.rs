@@ -1,9 +1,9 @@
-//! The same workloads on several schedulers, one program for each. This is the part that the programs
-//! share: their command line, and what they print.
+//! The same workloads on several schedulers, one program for each. This is the part that the
+//! programs share: their command line, and what they print.
 //!
-//! `PROGRAM PROCS [WORKLOAD ...]` runs those of the named workloads that it has; if none is named, all
-//! that it has. Each workload prints a line or more: name, procs, value, unit, separated by tabs. The
-//! Go program, in `go/`, does the same; `cargo bench` puts all of them side by side.
+//! `PROGRAM PROCS [WORKLOAD ...]` runs those of the named workloads that it has; if none is named,
+//! all that it has. Each workload prints a line or more: name, procs, value, unit, separated by
+//! tabs. The Go program, in `go/`, does the same; `cargo bench` puts all of them side by side.
 //!
 //! | workload | what one op is |
 //! | --- | --- |
@@ -122,7 +122,8 @@ pub fn ticks() -> usize {
     env::var("TICKS").map_or(500, |ticks| ticks.parse().expect("TICKS is a number"))
 }
 
-/// Bytes of this process's memory of one kind, which is a line of `/proc/self/status`: `VmRSS`, `VmPTE`.
+/// Bytes of this process's memory of one kind, which is a line of `/proc/self/status`: `VmRSS`,
+/// `VmPTE`.
 pub fn memory(kind: &str) -> f64 {
     status(kind) * 1024.0
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// Prints the processor, the kernel, the version of rustc, and `others`: versions of other compilers.
+/// Prints the processor, the kernel, the version of rustc, and `others`: versions of other
+/// compilers.
 pub fn describe(others: &[&str]) {
     let cores = available_parallelism().map_or(1, usize::from);
     let rustc = Command::new("rustc").arg("--version").output();

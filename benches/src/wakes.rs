@@ -102,7 +102,8 @@ pub fn pause(i: u64) -> Duration {
 /// How many bytes of a pipe are the time at which they were written.
 pub const STAMP: usize = 8;
 
-/// Writes stamps to a pipe, each after a [`pause`], for [`DURATION`]; returns what this has cost this thread.
+/// Writes stamps to a pipe, each after a [`pause`], for [`DURATION`]; returns what this has cost
+/// this thread.
 pub fn write_stamps(pipe: PipeWriter) -> Cost {
     trickle_into(pipe.as_raw_fd(), DURATION.as_nanos() as i64)
 }

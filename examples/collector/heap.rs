@@ -1,8 +1,9 @@
 //! The heap: objects of one size, a list of those that are free, and a write barrier.
 //!
 //! None of these functions is a safe point: they have no check of the stack, they aren't declared
-//! preemptible, and they aren't inlined into what is. So a goroutine that is stopped has either begun none
-//! of them or ended it. Go's compiler marks its barriers as unsafe points for the same reason.
+//! preemptible, and they aren't inlined into what is. So a goroutine that is stopped has either
+//! begun none of them or ended it. Go's compiler marks its barriers as unsafe points for the same
+//! reason.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -37,12 +38,13 @@ static HEAP: [Object; OBJECTS] = [const {
     }
 }; OBJECTS];
 
-/// The first of the free objects, and of the grey ones: those that were found, and not looked into yet.
+/// The first of the free objects, and of the grey ones: those that were found, and not looked into
+/// yet.
 static FREE: AtomicPtr<Object> = AtomicPtr::new(ptr::null_mut());
 static GREY: AtomicPtr<Object> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether there is a cycle: the barrier is on, and new objects are black. It changes while the world is
-/// stopped. Go's `writeBarrier.enabled`.
+/// Whether there is a cycle: the barrier is on, and new objects are black. It changes while the
+/// world is stopped. Go's `writeBarrier.enabled`.
 static MARKING: AtomicBool = AtomicBool::new(false);
 
 /// How many objects were made so far.
@@ -58,8 +60,8 @@ fn pointer(to: Ref) -> *mut Object {
     to.map_or(ptr::null_mut(), |object| ptr::from_ref(object).cast_mut())
 }
 
-/// Takes the first object off a list. No object that was taken is put back before this returns (see the
-/// callers): so if the head is the same object, its link is the same, too.
+/// Takes the first object off a list. No object that was taken is put back before this returns (see
+/// the callers): so if the head is the same object, its link is the same, too.
 fn pop(list: &AtomicPtr<Object>) -> Ref {
     loop {
         let first = load(list)?;
@@ -101,9 +103,9 @@ impl Object {
         load(&self.fields[field])
     }
 
-    /// Stores a reference, with Go's write barrier (`mbarrier.go`). While the collector marks, it shades the
-    /// old reference, as its last copy may go to a stack that was scanned already, and the new one, whose
-    /// last copy may be on a stack that wasn't scanned yet.
+    /// Stores a reference, with Go's write barrier (`mbarrier.go`). While the collector marks, it
+    /// shades the old reference, as its last copy may go to a stack that was scanned already, and
+    /// the new one, whose last copy may be on a stack that wasn't scanned yet.
     #[inline(never)]
     pub fn set(&self, field: usize, to: Ref) {
         if MARKING.load(Ordering::Relaxed) {
@@ -113,8 +115,8 @@ impl Object {
         self.fields[field].store(pointer(to), Ordering::Release);
     }
 
-    /// The barrier for a reference that goes from one stack to another, as an argument of a new goroutine for
-    /// example. In Go that is a store, too.
+    /// The barrier for a reference that goes from one stack to another, as an argument of a new
+    /// goroutine for example. In Go that is a store, too.
     #[inline(never)]
     pub fn hand_over(&'static self) -> &'static Object {
         if MARKING.load(Ordering::Relaxed) {
@@ -157,8 +159,8 @@ pub fn begin_marking() {
     MARKING.store(true, Ordering::Relaxed);
 }
 
-/// Ends a cycle: frees whatever isn't marked. Says how many objects were swept, and how many are left. The
-/// world is stopped. Go's `sweep`, which is done bit by bit.
+/// Ends a cycle: frees whatever isn't marked. Says how many objects were swept, and how many are
+/// left. The world is stopped. Go's `sweep`, which is done bit by bit.
 pub fn sweep() -> (usize, usize) {
     let (mut swept, mut left, mut free) = (0, 0, None);
     for object in HEAP.iter().rev() {

@@ -1,10 +1,10 @@
-//! A garbage collector on the raw layer. It marks, by walking every goroutine's stack, and sweeps: in turn
-//! with the world stopped, and while goroutines run.
+//! A garbage collector on the raw layer. It marks, by walking every goroutine's stack, and sweeps:
+//! in turn with the world stopped, and while goroutines run.
 //!
 //!     cargo run --release --example collector
 //!
-//! The mutators make lists and trees that nobody but their own stacks and registers knows of, look whether
-//! all is still there, and forget them. Half of them run on stacks that move.
+//! The mutators make lists and trees that nobody but their own stacks and registers knows of, look
+//! whether all is still there, and forget them. Half of them run on stacks that move.
 //!
 //! | file | in Go |
 //! | --- | --- |
@@ -40,8 +40,8 @@ static MUTATING: WaitGroup = WaitGroup::new();
 static OVER: AtomicBool = AtomicBool::new(false);
 
 preemptible! {
-    /// Makes a list of the values after `seed`. It may be stopped anywhere: what is made then may be in a
-    /// register and nowhere else.
+    /// Makes a list of the values after `seed`. It may be stopped anywhere: what is made then may
+    /// be in a register and nowhere else.
     unsafe fn list(seed: u64) -> Ref {
         let mut list = None;
         let mut value = seed;
@@ -54,8 +54,8 @@ preemptible! {
         list
     }
 
-    /// Whether a list is as it was made. It forgets what it has seen: before its end, the first objects are
-    /// garbage.
+    /// Whether a list is as it was made. It forgets what it has seen: before its end, the first
+    /// objects are garbage.
     unsafe fn is_list(list: Ref, seed: u64) -> bool {
         let mut list = list;
         let mut value = seed + LENGTH;
@@ -70,7 +70,8 @@ preemptible! {
     }
 }
 
-/// Makes a tree. What isn't in the tree yet is in a frame of this function, on a stack that may move.
+/// Makes a tree. What isn't in the tree yet is in a frame of this function, on a stack that may
+/// move.
 fn tree(value: u64, depth: u32) -> &'static Object {
     let root = heap::new(value);
     if depth > 0 {
@@ -148,7 +149,8 @@ fn on_fixed_stack(mutator: u64) {
     MUTATING.done();
 }
 
-/// Collects until `OVER` is set; returns how many cycles there were, and how many objects were swept.
+/// Collects until `OVER` is set; returns how many cycles there were, and how many objects were
+/// swept.
 fn collect() -> (usize, usize) {
     // SAFETY: on a goroutine, the only one that collects.
     unsafe { proc::become_system_goroutine() };

@@ -25,8 +25,8 @@ pub enum World {
 /// # Safety
 /// On a goroutine; no two cycles at a time.
 pub unsafe fn cycle(world: World) -> (usize, usize) {
-    // SAFETY: on a goroutine, as the caller says, which doesn't park while the world is stopped; nobody else
-    // collects.
+    // SAFETY: on a goroutine, as the caller says, which doesn't park while the world is stopped;
+    // nobody else collects.
     unsafe {
         let mut stop = proc::stop_the_world(StwReason::GcSweepTerm);
         // Go's gcResetMarkState.
@@ -40,8 +40,8 @@ pub unsafe fn cycle(world: World) -> (usize, usize) {
         } else {
             mark_stacks();
         }
-        // All that is reachable and not yet marked can be found from grey objects: those of mark_stacks, or
-        // those of write barriers since the last drain.
+        // All that is reachable and not yet marked can be found from grey objects: those of
+        // mark_stacks, or those of write barriers since the last drain.
         drain();
         let counts = heap::sweep();
         proc::start_the_world(stop);
@@ -76,8 +76,8 @@ unsafe fn mark_stacks() {
 /// # Safety
 /// As [`proc::suspend_g`].
 unsafe fn mark_stack(gp: *mut G) {
-    // SAFETY: the caller has what suspend_g asks for. While the G is suspended, `gcscandone` is this
-    // goroutine's, and the ranges that a scan names can be read.
+    // SAFETY: the caller has what suspend_g asks for. While the G is suspended, `gcscandone` is
+    // this goroutine's, and the ranges that a scan names can be read.
     unsafe {
         let state = proc::suspend_g(gp);
         if state.dead {
@@ -104,8 +104,8 @@ fn drain() {
     }
 }
 
-/// How many stacks were scanned: all; those of goroutines that were stopped for it at a check; those stopped
-/// between two instructions; and those in a system call.
+/// How many stacks were scanned: all; those of goroutines that were stopped for it at a check;
+/// those stopped between two instructions; and those in a system call.
 pub static SCANNED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// Counts a goroutine that is suspended.

@@ -45,7 +45,8 @@ pub fn begin() {
     pprof::set_mutex_profile_fraction(10);
 }
 
-/// The answer to a GET of a path below [`PREFIX`], with its query. It may take as long as `seconds=` asks for.
+/// The answer to a GET of a path below [`PREFIX`], with its query. It may take as long as
+/// `seconds=` asks for.
 pub fn answer(path: &str) -> Answer {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let asked = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));

@@ -1,4 +1,5 @@
-//! Code of a compiler that knows its frames: with a map of them, copied stacks are adjusted precisely.
+//! Code of a compiler that knows its frames: with a map of them, copied stacks are adjusted
+//! precisely.
 //!
 //! The "compiled" code is a function of some small language, as a compiler would emit it. Each call
 //! has a cell of a list in its frame, which points to the cell of its caller:
@@ -9,8 +10,8 @@
 //!         if n == 0 { sum(cell) } else { count(n - 1, address of cell) }
 //! ```
 //!
-//! `next` is an address of the stack and must move with it. `seal` looks like one and is a number: it
-//! must stay what it was. Only the compiler's own map can tell the two apart.
+//! `next` is an address of the stack and must move with it. `seal` looks like one and is a number:
+//! it must stay what it was. Only the compiler's own map can tell the two apart.
 
 use std::env;
 use std::ffi::c_void;
@@ -41,8 +42,8 @@ struct Cell {
 /// How many seals were found broken.
 static BROKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Adds up a list, and counts broken seals. It runs on the goroutine's stack without a check, as it needs
-/// little.
+/// Adds up a list, and counts broken seals. It runs on the goroutine's stack without a check, as it
+/// needs little.
 unsafe extern "C" fn sum(list: *const Cell) -> usize {
     let (mut sum, mut next) = (0, list);
     // SAFETY: the cells are in the frames of the callers; the map has kept their addresses right.

@@ -9,8 +9,9 @@ intptr_t NimThreadVarsSize(void);
 int nim_main(int argc, char **argv, char **env);
 
 /*
- * Nim's thread variables: the exception that is being handled, and whether one is on its way. They are a goroutine's,
- * not the thread's: Nim's procs keep their address from the first line to the last, and may change threads in between.
+ * Nim's thread variables: the exception that is being handled, and whether one is on its way. They
+ * are a goroutine's, not the thread's: Nim's procs keep their address from the first line to the
+ * last, and may change threads in between.
  */
 
 /* Those of a thread that isn't the runtime's. */

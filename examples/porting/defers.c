@@ -1,7 +1,8 @@
 /*
- * Step 2: what a language keeps with a goroutine. Deferred calls are a list, whose head is a word in the goroutine;
- * their records are on its stack here, and linked in the heap there: when the stack moves, the port adjusts what the
- * scheduler can't know. And a panic that nobody recovers ends the process in Go's words.
+ * Step 2: what a language keeps with a goroutine. Deferred calls are a list, whose head is a word
+ * in the goroutine; their records are on its stack here, and linked in the heap there: when the
+ * stack moves, the port adjusts what the scheduler can't know. And a panic that nobody recovers
+ * ends the process in Go's words.
  */
 #include <stdint.h>
 #include <stdio.h>

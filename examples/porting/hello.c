@@ -1,6 +1,7 @@
 /*
- * Step 1: goroutines that wait for each other. A first goroutine on a copying stack, as those of a language are; a
- * lock of the scheduler's, and a group of goroutines that are waited for, made of it.
+ * Step 1: goroutines that wait for each other. A first goroutine on a copying stack, as those of a
+ * language are; a lock of the scheduler's, and a group of goroutines that are waited for, made of
+ * it.
  */
 #include <stdint.h>
 #include <stdio.h>

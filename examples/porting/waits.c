@@ -1,6 +1,6 @@
 /*
- * Step 3: what a language waits for besides other goroutines. A timer that calls a function of the port's, a
- * descriptor by way of the poller, a call that blocks, a nil channel.
+ * Step 3: what a language waits for besides other goroutines. A timer that calls a function of the
+ * port's, a descriptor by way of the poller, a call that blocks, a nil channel.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -21,8 +21,8 @@ __attribute__((noinline)) static uint64_t sum(const struct node *node)
     return node ? sum(node->left) + node->key + sum(node->right) : 0;
 }
 
-// Inserts `n` random keys, each in a frame below the last, and then sums up the tree from the deepest
-// of these frames.
+// Inserts `n` random keys, each in a frame below the last, and then sums up the tree from the
+// deepest of these frames.
 __attribute__((noinline)) static uint64_t insert(struct node *root, uint64_t n, uint64_t *seed)
 {
     if (n == 0)

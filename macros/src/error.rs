@@ -22,8 +22,8 @@ impl Error {
         Error { name: Some(name.clone()), ..self }
     }
 
-    /// Code that has the compiler say it. The function is there, without its body: nothing else is said of it, nor of a
-    /// `main` that is missing.
+    /// Code that has the compiler say it. The function is there, without its body: nothing else is
+    /// said of it, nor of a `main` that is missing.
     pub fn emit(self, attribute: &str) -> TokenStream {
         let text = Literal::string(&format!("#[{attribute}]: {}", self.message));
         let error = fill("::core::compile_error! { TEXT }", &[("TEXT", &TokenTree::from(text).into())]);

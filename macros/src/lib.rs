@@ -1,8 +1,9 @@
-//! The attributes of [gosched](https://docs.rs/gosched), which has them, and their documentation, as `gosched::main` and
-//! `gosched::test` with its feature `macros`.
+//! The attributes of [gosched](https://docs.rs/gosched), which has them, and their documentation,
+//! as `gosched::main` and `gosched::test` with its feature `macros`.
 //!
-//! They need of a function where its name, its arguments and its body are, and no more: so this crate reads tokens itself,
-//! and has no dependencies, which would take longer to build than gosched.
+//! They need of a function where its name, its arguments and its body are, and no more: so this
+//! crate reads tokens itself, and has no dependencies, which would take longer to build than
+//! gosched.
 
 // Their documentation is where links from it lead to what they use.
 #![allow(missing_docs)]
@@ -37,8 +38,8 @@ fn expand(
     expand(&function).map_err(|error| error.of(&function.name))
 }
 
-/// A `main` that runs the function. What that returns is reported on the goroutine, as it needn't be `Send`: a
-/// `Box<dyn Error>` isn't.
+/// A `main` that runs the function. What that returns is reported on the goroutine, as it needn't
+/// be `Send`: a `Box<dyn Error>` isn't.
 fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
     let [procs, std] = Options::parse(options)?.named(["procs", "std"])?;
     let set_procs = "::gosched::set_gomaxprocs(
@@ -59,7 +60,8 @@ fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Er
     Ok(function.fill(main, &[("SET_STD", &fill(set_std, &[])), ("SET_PROCS", &set_procs)]))
 }
 
-/// A test that runs the function. It returns nothing if that doesn't, as `#[should_panic]` wants it.
+/// A test that runs the function. It returns nothing if that doesn't, as `#[should_panic]` wants
+/// it.
 fn run_test(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
     function.is_no_test_yet()?;
     let [timeout, leaks] = Options::parse(options)?.named(["timeout", "leaks"])?;

@@ -1,5 +1,5 @@
-//! Channels and select for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
-//! relies on what the function of the same name in `header/` asks of its caller.
+//! Channels and select for C: the functions that the stubs of `asm/*/entry.S` jump to. Each
+//! `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
 
 use std::alloc::{Layout, alloc};
 use std::ffi::{c_int, c_void};
@@ -16,7 +16,8 @@ use crate::runtime::{
     makechan, misuse, selectgo, with_room,
 };
 
-/// A list of the types of channels, one for each size of values that was asked for. Nothing is ever removed.
+/// A list of the types of channels, one for each size of values that was asked for. Nothing is ever
+/// removed.
 static SIZES: AtomicPtr<Size> = AtomicPtr::new(ptr::null_mut());
 
 /// An item of the list [`SIZES`].
@@ -29,7 +30,8 @@ struct Size {
 fn type_of(size: usize) -> Option<&'static Type> {
     // Acquire: pairs with the release of the CAS below, after which the item is written.
     let mut first = SIZES.load(Ordering::Acquire);
-    // SAFETY: items in the list are never freed, nor written again; the acquire has made them visible.
+    // SAFETY: items in the list are never freed, nor written again; the acquire has made them
+    // visible.
     let known = iter::successors(unsafe { first.as_ref() }, |known| unsafe { known.next.as_ref() });
     if let Some(known) = known.map(|known| &known.elem).find(|elem| elem.size_ == size) {
         return Some(known);
@@ -118,7 +120,8 @@ impl From<Received> for OpResult {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: *const c_void) -> OpResult {
     need_value(chan, elem, "gosched_chan_send");
-    // SAFETY: `elem` is a value of the channel's size, which is its type; the channel isn't freed meanwhile.
+    // SAFETY: `elem` is a value of the channel's size, which is its type; the channel isn't freed
+    // meanwhile.
     let sent = unsafe { chansend(chan, elem, true) };
     if sent == Sent::Full
         && let Some(_guest) = guest()
@@ -141,7 +144,8 @@ unsafe extern "C" fn gosched_chan_try_send_impl(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
-    // SAFETY: `elem` is NULL or a place for a value of the channel's size; the channel isn't freed meanwhile.
+    // SAFETY: `elem` is NULL or a place for a value of the channel's size; the channel isn't freed
+    // meanwhile.
     let received = unsafe { chanrecv(chan, elem, true) };
     if received == Received::Empty
         && let Some(_guest) = guest()
@@ -202,8 +206,8 @@ unsafe extern "C" fn gosched_select_impl(
     for case in &scases[..nsends] {
         need_value(case.c, case.elem, "gosched_select");
     }
-    // SAFETY: the first `nsends` cases have values, the others places or NULL, and no channel is freed
-    // meanwhile.
+    // SAFETY: the first `nsends` cases have values, the others places or NULL, and no channel is
+    // freed meanwhile.
     let mut chosen = unsafe { select(scases, nsends, block) };
     if block
         && chosen == Chosen::None
@@ -223,8 +227,8 @@ unsafe extern "C" fn gosched_select_impl(
 /// Does one of the cases.
 ///
 /// # Safety
-/// As [`selectgo`]: the first `nsends` cases have values, the others places or null, and no channel is freed
-/// meanwhile.
+/// As [`selectgo`]: the first `nsends` cases have values, the others places or null, and no channel
+/// is freed meanwhile.
 unsafe fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
     let n = scases.len();
     if n <= FEW {

@@ -1,5 +1,6 @@
-//! What a compiler tells of its code, for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe`
-//! block relies on what the function of the same name in `header/` asks of its caller.
+//! What a compiler tells of its code, for C: the functions that the stubs of `asm/*/entry.S` jump
+//! to. Each `unsafe` block relies on what the function of the same name in `header/` asks of its
+//! caller.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -14,8 +15,8 @@ use crate::runtime::{
 // SAFETY: the program has `slots` called with `arg` on any thread.
 unsafe impl Sync for capi::FrameMap {}
 
-// SAFETY: `slots` names every word that may hold an address of the stack, and the functions keep frame pointers, as
-// gosched_register_frame_map asks.
+// SAFETY: `slots` names every word that may hold an address of the stack, and the functions keep
+// frame pointers, as gosched_register_frame_map asks.
 unsafe impl FrameMap for capi::FrameMap {
     fn slots(&self, frame: &Frame, slot: &mut dyn FnMut(usize)) {
         /// Passes an address on to the `slot` at `to`.

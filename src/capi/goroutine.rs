@@ -1,5 +1,5 @@
-//! Goroutines for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on
-//! what the function of the same name in `header/` asks of its caller.
+//! Goroutines for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
+//! relies on what the function of the same name in `header/` asks of its caller.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -18,8 +18,8 @@ use crate::runtime::{
     shrinkstack, started, systemstack, time_sleep, wanted_procs,
 };
 
-/// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions behind them
-/// take.
+/// [`ENTRY_ROOM`] for the stubs. `tests/suite/raw/capi.rs` measures the stack that the functions
+/// behind them take.
 #[unsafe(no_mangle)]
 static gosched_entry_room: usize = ENTRY_ROOM;
 
@@ -126,8 +126,8 @@ unsafe extern "C" fn gosched_yield_impl() {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_exit_impl() -> ! {
     need_goroutine("gosched_exit", "end so");
-    // SAFETY: on a goroutine of C code: there are no destructors of Rust's on its stack. If it is a main
-    // goroutine, the thread that waits for its end keeps what it has passed.
+    // SAFETY: on a goroutine of C code: there are no destructors of Rust's on its stack. If it is a
+    // main goroutine, the thread that waits for its end keeps what it has passed.
     unsafe { goexit1() }
 }
 
@@ -135,8 +135,8 @@ unsafe extern "C" fn gosched_exit_impl() -> ! {
 unsafe extern "C" fn gosched_park_impl(unlockf: Option<Unlockf>, lock: *mut c_void, reason: u32) {
     need_goroutine("gosched_park", "park");
     let reason = wait_reason("gosched_park", reason);
-    // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns false only
-    // if nobody made the goroutine ready; without one, it was published before.
+    // SAFETY: `unlockf` touches no stack of the goroutine's, doesn't park or unwind, and returns
+    // false only if nobody made the goroutine ready; without one, it was published before.
     unsafe { gopark_of_program(unlockf, lock, reason, TraceBlockReason::Generic, 1) }
 }
 
@@ -227,8 +227,8 @@ extern "C" fn gosched_set_default_gomaxprocs_impl() -> c_int {
 /// # Safety
 /// Called by [`mcall`].
 unsafe extern "C" fn shrink_m(gp: *mut G) -> ! {
-    // SAFETY: mcall passes the G that called it, and has saved its state in `sched`; no other M can run it
-    // before this resumes it.
+    // SAFETY: mcall passes the G that called it, and has saved its state in `sched`; no other M can
+    // run it before this resumes it.
     unsafe {
         shrinkstack(&*gp);
         gogo(&(*gp).sched, (*gp).stackguard0.load(Ordering::Relaxed))

@@ -1,5 +1,5 @@
-//! A goroutine's state for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies
-//! on what the function of the same name in `header/` asks of its caller.
+//! A goroutine's state for C: the functions that the stubs of `asm/*/entry.S` jump to. Each
+//! `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
 
 use crate::capi;
 use crate::capi::caller::{need_g, wait_reason};

@@ -1,5 +1,6 @@
-//! A ported runtime's hooks for C: the functions that the stubs of `asm/*/entry.S` jump to, and what calls the hooks
-//! that are C's. Each `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
+//! A ported runtime's hooks for C: the functions that the stubs of `asm/*/entry.S` jump to, and
+//! what calls the hooks that are C's. Each `unsafe` block relies on what the function of the same
+//! name in `header/` asks of its caller.
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -11,7 +12,8 @@ use crate::capi::caller::{need, null};
 use crate::runtime::runtime2::{G, P};
 use crate::runtime::{AdjustInfo, Hooks, started, try_set_hooks};
 
-/// The hooks that C has registered. Of these, the runtime has those functions below whose hook there is.
+/// The hooks that C has registered. Of these, the runtime has those functions below whose hook
+/// there is.
 static HOOKS: OnceLock<capi::Hooks> = OnceLock::new();
 
 /// A hook of C's.

@@ -1,16 +1,17 @@
 //! What C programs call, by `include/gosched.h`. A Rust program has
 //! [`proc`](crate::proc) and [`chan::hchan`](crate::chan::hchan), which are the same.
 //!
-//! The header begins with what there is to know: the kinds of stack, the rules for code on a copying
-//! one, and how to compile and link. `examples/c/primes.c` is a program.
+//! The header begins with what there is to know: the kinds of stack, the rules for code on a
+//! copying one, and how to compile and link. `examples/c/primes.c` is a program.
 //!
 //! Each function is a stub in `asm/*/entry.S`. It makes sure of its stack while the arguments are
 //! still in registers and no Rust frame exists, and then goes on in a Rust function, which has the
-//! same name with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` need no stack, and are
-//! whole in `asm.S`.)
+//! same name with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` need no stack, and
+//! are whole in `asm.S`.)
 //!
-//! What may park or allocate in them follows the rules of the raw face. Nothing here unwinds into C: what can
-//! fail returns an errno value or an [`OpResult`], and what C must not do is a fatal error.
+//! What may park or allocate in them follows the rules of the raw face. Nothing here unwinds into
+//! C: what can fail returns an errno value or an [`OpResult`], and what C must not do is a fatal
+//! error.
 //!
 //! # Files
 //!

@@ -1,5 +1,5 @@
-//! The network poller for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies
-//! on what the function of the same name in `header/` asks of its caller.
+//! The network poller for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe`
+//! block relies on what the function of the same name in `header/` asks of its caller.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -88,7 +88,8 @@ unsafe extern "C" fn gosched_poll_wait_impl(pd: *const PollDesc, mode: c_int) ->
     let pd = unsafe { need(function, "pd", pd) };
     let mode = mode_of(function, mode);
     let _guest = must_wait(function);
-    // SAFETY: must_wait has returned, so this is a goroutine; the descriptor isn't closed before this returns.
+    // SAFETY: must_wait has returned, so this is a goroutine; the descriptor isn't closed before
+    // this returns.
     unsafe { poll_runtime_poll_wait(pd, mode) }.map_or_else(PollResult::from, |()| PollResult::Ok)
 }
 

@@ -1,5 +1,5 @@
-//! Notes for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on what the
-//! function of the same name in `header/` asks of its caller.
+//! Notes for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies
+//! on what the function of the same name in `header/` asks of its caller.
 
 use crate::capi;
 use crate::capi::caller::{need, need_goroutine};
@@ -22,7 +22,8 @@ unsafe extern "C" fn gosched_notewakeup_impl(n: *const Note) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_notetsleepg_impl(n: *const Note, ns: i64) -> bool {
     need_goroutine("gosched_notetsleepg", "sleep so");
-    // SAFETY: need_goroutine has returned, so this is one; the note stays where it is while this sleeps.
+    // SAFETY: need_goroutine has returned, so this is one; the note stays where it is while this
+    // sleeps.
     unsafe { notetsleepg(need("gosched_notetsleepg", "n", n), ns) }
 }
 

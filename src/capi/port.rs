@@ -1,5 +1,6 @@
-//! What a port calls, besides what programs do: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe`
-//! block relies on what the function of the same name in `header/` asks of its caller.
+//! What a port calls, besides what programs do: the functions that the stubs of `asm/*/entry.S`
+//! jump to. Each `unsafe` block relies on what the function of the same name in `header/` asks of
+//! its caller.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;

@@ -1,5 +1,5 @@
-//! Metrics and labels for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies
-//! on what the function of the same name in `header/` asks of its caller.
+//! Metrics and labels for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe`
+//! block relies on what the function of the same name in `header/` asks of its caller.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::str::Utf8Error;
@@ -16,7 +16,8 @@ unsafe extern "C" fn gosched_metrics_impl(out: *mut Metrics) -> c_int {
     if out.is_null() {
         return libc::EINVAL;
     }
-    // SAFETY: `out` is a place for the metrics, on the caller's stack perhaps, which stays meanwhile.
+    // SAFETY: `out` is a place for the metrics, on the caller's stack perhaps, which stays
+    // meanwhile.
     systemstack(|| unsafe { out.write(all_metrics()) });
     0
 }
@@ -97,7 +98,8 @@ unsafe extern "C" fn gosched_labels_impl(
     systemstack(|| {
         for (key, value) in get_prof_label(gp).iter().flat_map(|labels| labels.iter()) {
             let (key, value) = (c_string(key), c_string(value));
-            // SAFETY: the program passed `f` to be called with strings and `arg`; it doesn't unwind or park.
+            // SAFETY: the program passed `f` to be called with strings and `arg`; it doesn't unwind
+            // or park.
             unsafe { f(key.as_ptr(), value.as_ptr(), arg) }
         }
     });

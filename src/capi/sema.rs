@@ -1,5 +1,5 @@
-//! Semaphores and conditions for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
-//! relies on what the function of the same name in `header/` asks of its caller.
+//! Semaphores and conditions for C: the functions that the stubs of `asm/*/entry.S` jump to. Each
+//! `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
 
 use std::sync::atomic::AtomicU32;
 
@@ -14,7 +14,8 @@ use crate::runtime::{
 /// The semaphore that C has passed.
 ///
 /// # Safety
-/// It is NULL, or an aligned number that stays while it is used, and is changed by atomic operations only.
+/// It is NULL, or an aligned number that stays while it is used, and is changed by atomic
+/// operations only.
 #[inline(always)]
 unsafe fn semaphore<'a>(function: &str, addr: *mut u32) -> &'a AtomicU32 {
     if addr.is_null() {

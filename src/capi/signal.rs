@@ -1,5 +1,5 @@
-//! Signals for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on what the
-//! function of the same name in `header/` asks of its caller.
+//! Signals for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
+//! relies on what the function of the same name in `header/` asks of its caller.
 
 use std::ffi::c_int;
 use std::io;

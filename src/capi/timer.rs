@@ -1,5 +1,5 @@
-//! Timers for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block relies on what
-//! the function of the same name in `header/` asks of its caller.
+//! Timers for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
+//! relies on what the function of the same name in `header/` asks of its caller.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -68,7 +68,8 @@ extern "C" fn gosched_nanotime_impl() -> i64 {
     with_room(nanotime)
 }
 
-// What C sets is where it is in a Timer, and there is room for the rest, and the rank of a lock in debug builds.
+// What C sets is where it is in a Timer, and there is room for the rest, and the rank of a lock in
+// debug builds.
 const _: () = {
     use capi::Timer as C;
     assert!(size_of::<C>() >= size_of::<Timer>());

@@ -1,5 +1,6 @@
-//! The scheduler's events for C: the functions that the stubs of `asm/*/entry.S` jump to, and what calls a tracer of
-//! C's. Each `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
+//! The scheduler's events for C: the functions that the stubs of `asm/*/entry.S` jump to, and what
+//! calls a tracer of C's. Each `unsafe` block relies on what the function of the same name in
+//! `header/` asks of its caller.
 
 use std::ffi::c_int;
 use std::mem;

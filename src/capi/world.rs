@@ -1,5 +1,5 @@
-//! All goroutines and all P's for C: the functions that the stubs of `asm/*/entry.S` jump to. Each `unsafe` block
-//! relies on what the function of the same name in `header/` asks of its caller.
+//! All goroutines and all P's for C: the functions that the stubs of `asm/*/entry.S` jump to. Each
+//! `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
 
 use std::ffi::c_void;
 use std::mem::{self, offset_of};
@@ -46,8 +46,8 @@ unsafe extern "C" fn gosched_for_each_g_race_impl(f: Option<WithG>, arg: *mut c_
     for_each_g_race(|gp| unsafe { f(gp.as_ptr(), arg) })
 }
 
-/// The call of `gosched_for_each_p` that there is: one at a time. Rust's function is passed no argument, and is no
-/// function of C's.
+/// The call of `gosched_for_each_p` that there is: one at a time. Rust's function is passed no
+/// argument, and is no function of C's.
 struct ForEachP {
     sema: AtomicU32,
     f: AtomicPtr<c_void>,

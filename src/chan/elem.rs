@@ -1,5 +1,6 @@
-//! How a value travels through a channel without types: by its address. Without optimisation each function that
-//! it is passed to would have a copy of it on its stack, and goroutines' stacks are small.
+//! How a value travels through a channel without types: by its address. Without optimisation each
+//! function that it is passed to would have a copy of it on its stack, and goroutines' stacks are
+//! small.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -8,8 +9,8 @@ use std::ptr;
 
 use crate::runtime::{MAX_ALIGN, Received, Sent, Type};
 
-/// How an [`Hchan`](crate::chan::hchan::Hchan) carries a `T`: as it is, or in a box if its size or its
-/// alignment is more than an `Hchan` can have.
+/// How an [`Hchan`](crate::chan::hchan::Hchan) carries a `T`: as it is, or in a box if its size or
+/// its alignment is more than an `Hchan` can have.
 pub(super) struct Elem<T>(PhantomData<T>);
 
 impl<T> Elem<T> {
@@ -31,7 +32,8 @@ impl<T> Elem<T> {
             return send(value.cast());
         }
         let mut boxed = ManuallyDrop::new(Box::<T>::new_uninit());
-        // SAFETY: there is a value, as the caller says, and room for one; it is back there unless it was sent.
+        // SAFETY: there is a value, as the caller says, and room for one; it is back there unless
+        // it was sent.
         unsafe { ptr::copy_nonoverlapping(value, boxed.as_mut_ptr(), 1) };
         let sent = send((&raw const boxed).cast());
         if sent != Sent::Done {
@@ -45,8 +47,8 @@ impl<T> Elem<T> {
     /// Calls `recv` with `place`, or with a place for a box, whose value is moved to `place`.
     ///
     /// # Safety
-    /// `place` is one for a value. `recv` writes what [`TYPE`](Self::TYPE) is the type of if it returns `Done`,
-    /// and then there is a value.
+    /// `place` is one for a value. `recv` writes what [`TYPE`](Self::TYPE) is the type of if it
+    /// returns `Done`, and then there is a value.
     #[inline(always)]
     pub(super) unsafe fn recv(place: *mut T, recv: impl FnOnce(*mut c_void) -> Received) -> Received {
         if !Self::BOXED {
@@ -55,7 +57,8 @@ impl<T> Elem<T> {
         let mut boxed = MaybeUninit::<Box<MaybeUninit<T>>>::uninit();
         let received = recv(boxed.as_mut_ptr().cast());
         if received == Received::Done {
-            // SAFETY: Done says that a box was written, with a value, which is moved out. The box ends here.
+            // SAFETY: Done says that a box was written, with a value, which is moved out. The box
+            // ends here.
             unsafe { ptr::copy_nonoverlapping(boxed.assume_init().as_ptr(), place, 1) };
         }
         received

@@ -28,7 +28,8 @@ struct Node<R> {
 impl<R> Node<R> {
     fn make() -> NonNull<Waiting> {
         let node = Box::into_raw(Box::<Node<R>>::new_uninit());
-        // SAFETY: a new box, of which both fields are written: the place may be uninitialised. It isn't null.
+        // SAFETY: a new box, of which both fields are written: the place may be uninitialised. It
+        // isn't null.
         unsafe {
             let node = (*node).as_mut_ptr();
             let place = (&raw mut (*node).place).cast();
@@ -39,7 +40,8 @@ impl<R> Node<R> {
 
     /// Frees the result of [`make`](Self::make). A value in the place isn't dropped.
     unsafe fn free(w: NonNull<Waiting>) {
-        // SAFETY: it is the first field of the node that make has boxed, and nobody has a share of it.
+        // SAFETY: it is the first field of the node that make has boxed, and nobody has a share of
+        // it.
         drop(unsafe { Box::from_raw(w.cast::<Node<R>>().as_ptr()) });
     }
 }
@@ -100,7 +102,8 @@ impl<T> Wait<T> {
                 return Poll::Pending;
             };
             self.w = None;
-            // SAFETY: the wait is over, so w is this future's alone; if a value was moved, it is in its place.
+            // SAFETY: the wait is over, so w is this future's alone; if a value was moved, it is in
+            // its place.
             return Poll::Ready(unsafe {
                 if moved {
                     Ok(Self::take(w))
@@ -119,8 +122,9 @@ impl<T> Wait<T> {
                     // Keep the waker before there is a place: its code may panic.
                     let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
                     let w = *place.get_or_insert_with(Self::place);
-                    // SAFETY: rx keeps the channel; w is in no queue, and has a place for what that carries. It leaves
-                    // the queue before this future's handle goes, or stays for ever.
+                    // SAFETY: rx keeps the channel; w is in no queue, and has a place for what that
+                    // carries. It leaves the queue before this future's handle goes, or stays for
+                    // ever.
                     waker = unsafe { enqueue_future(c, w, false, own) };
                     if waker.is_none() {
                         self.w = Some(w);
@@ -150,7 +154,8 @@ impl<T> Wait<T> {
                 return Poll::Pending;
             };
             self.w = None;
-            // SAFETY: the wait is over, so w is this future's alone; if the value wasn't moved, it is in its place.
+            // SAFETY: the wait is over, so w is this future's alone; if the value wasn't moved, it
+            // is in its place.
             return Poll::Ready(unsafe {
                 if moved {
                     release_future(w);
@@ -172,8 +177,8 @@ impl<T> Wait<T> {
                     let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
                     let Some(back) = value.take() else { unreachable!("it was there") };
                     let w = Self::place();
-                    // SAFETY: w is new; it is in no queue, and has a value. tx keeps the channel. If it isn't queued up,
-                    // the value is still there.
+                    // SAFETY: w is new; it is in no queue, and has a value. tx keeps the channel.
+                    // If it isn't queued up, the value is still there.
                     unsafe {
                         Self::put(w, back);
                         waker = enqueue_future(c, w, true, own);
@@ -204,7 +209,8 @@ impl<T> Wait<T> {
     /// Called when the future of a sender is dropped. Drops the value, unless it was sent.
     fn leave_send(&mut self, c: NonNull<Hchan>) {
         let Some(w) = self.w.take() else { return };
-        // SAFETY: as in leave_recv; where the value wasn't moved, it is in its place, and is this future's.
+        // SAFETY: as in leave_recv; where the value wasn't moved, it is in its place, and is this
+        // future's.
         unsafe {
             match leave_future(c, w, true) {
                 Ok(true) => release_future(w),

@@ -39,8 +39,8 @@ pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
     (Sender { c, values: PhantomData }, Receiver { c: Some(c), values: PhantomData })
 }
 
-/// The receiver of a channel that never has a value and is never closed: Go's nil channel. It is used to
-/// switch off an arm of a select.
+/// The receiver of a channel that never has a value and is never closed: Go's nil channel. It is
+/// used to switch off an arm of a select.
 ///
 /// ```
 /// let input: gosched::chan::Receiver<u32> = gosched::chan::never();
@@ -71,9 +71,9 @@ pub struct Sender<T> {
     values: PhantomData<Cell<T>>,
 }
 
-/// The receiving side of a channel. When the last one is dropped, sends fail, and the values
-/// that nobody will receive are dropped. If the drop of one panics, the others are dropped, too, and the panic
-/// goes on; a second panic aborts, as it does with a `Vec`.
+/// The receiving side of a channel. When the last one is dropped, sends fail, and the values that
+/// nobody will receive are dropped. If the drop of one panics, the others are dropped, too, and the
+/// panic goes on; a second panic aborts, as it does with a `Vec`.
 ///
 /// ```
 /// let (tx, rx) = gosched::chan::bounded(3);
@@ -90,7 +90,8 @@ pub struct Receiver<T> {
     pub(super) values: PhantomData<T>,
 }
 
-// SAFETY: a channel's lock and atomics let any thread use it; a value that goes to another thread is Send.
+// SAFETY: a channel's lock and atomics let any thread use it; a value that goes to another thread
+// is Send.
 unsafe impl<T: Send> Send for Sender<T> {}
 // SAFETY: as for Send.
 unsafe impl<T: Send> Sync for Sender<T> {}
@@ -112,8 +113,8 @@ impl<T> Sender<T> {
         unsafe { self.c.as_ref() }
     }
 
-    /// Sends a value; waits while the buffer is full or, without a buffer, until a receiver comes. Go's
-    /// `ch <- value`, in `chan.go`.
+    /// Sends a value; waits while the buffer is full or, without a buffer, until a receiver comes.
+    /// Go's `ch <- value`, in `chan.go`.
     ///
     /// ```
     /// let (tx, rx) = gosched::chan::bounded(1);
@@ -126,7 +127,8 @@ impl<T> Sender<T> {
     /// If the channel is closed, or is closed while this waits; the value is in the error.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn send(&self, mut value: T) -> Result<(), SendError<T>> {
@@ -170,11 +172,12 @@ impl<T> Sender<T> {
         }
     }
 
-    /// [`try_send`](Self::try_send) that leaves it to the caller to wake the future that gets the value.
+    /// [`try_send`](Self::try_send) that leaves it to the caller to wake the future that gets the
+    /// value.
     pub(crate) fn try_send_unwoken(&self, mut value: T) -> (Result<(), TrySendError<T>>, Option<Woken>) {
         let mut woken = None;
-        // SAFETY: elem is a T as the channel carries it; self keeps the channel; there is a value, which is forgotten if it
-        // was sent.
+        // SAFETY: elem is a T as the channel carries it; self keeps the channel; there is a value,
+        // which is forgotten if it was sent.
         let sent = unsafe {
             Elem::send(&raw mut value, |elem| {
                 let sent;
@@ -193,8 +196,8 @@ impl<T> Sender<T> {
         (result, woken)
     }
 
-    /// Closes the channel: values in the buffer can still be received; sends fail from now on, and so do
-    /// those that wait. A second call does nothing, where Go panics. Go's `close`.
+    /// Closes the channel: values in the buffer can still be received; sends fail from now on, and
+    /// so do those that wait. A second call does nothing, where Go panics. Go's `close`.
     ///
     /// ```
     /// let (tx, rx) = gosched::chan::bounded(1);
@@ -225,7 +228,8 @@ impl<T> Receiver<T> {
     /// If the channel is empty and closed.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
@@ -266,8 +270,8 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// An iterator that receives, and waits for each value, until the channel is empty and closed. Go's
-    /// `range ch`.
+    /// An iterator that receives, and waits for each value, until the channel is empty and closed.
+    /// Go's `range ch`.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter::new(self)
     }
@@ -317,34 +321,35 @@ buffer!(Receiver, this => this.hchan());
 
 /// Counts one handle more.
 fn grab(handles: &AtomicU32) {
-    // Relaxed: the handle that is cloned keeps the channel meanwhile. A count that wraps around would free
-    // a channel that is in use; the limit is Arc's, half of the range.
+    // Relaxed: the handle that is cloned keeps the channel meanwhile. A count that wraps around
+    // would free a channel that is in use; the limit is Arc's, half of the range.
     if handles.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
         abort();
     }
 }
 
-/// Counts one handle less. After the last one of a side, calls `disconnect`, and frees the channel if the
-/// other side has no handle either.
+/// Counts one handle less. After the last one of a side, calls `disconnect`, and frees the channel
+/// if the other side has no handle either.
 #[inline(always)]
 fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
-    // As an Arc's: the release of each drop pairs with the acquire of the last one, which so comes after all
-    // uses of the other handles.
+    // As an Arc's: the release of each drop pairs with the acquire of the last one, which so comes
+    // after all uses of the other handles.
     if handles.fetch_sub(1, Ordering::AcqRel) == 1 {
         release_side(c, disconnect);
     }
 }
 
-/// The rest of [`release`], for the last handle. Not inlined: the drop of a handle would have to save
-/// registers from its first instruction on, for what it seldom does.
+/// The rest of [`release`], for the last handle. Not inlined: the drop of a handle would have to
+/// save registers from its first instruction on, for what it seldom does.
 #[inline(never)]
 fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
     /// Counts when it is dropped: also if a value has panicked that `disconnect` has dropped.
     struct Side(NonNull<Hchan>);
     impl Drop for Side {
         fn drop(&mut self) {
-            // SAFETY: the channel stays until both sides have counted here. The second one has acquired what
-            // the other side released after its disconnect: no handle is left, and nobody uses the channel.
+            // SAFETY: the channel stays until both sides have counted here. The second one has
+            // acquired what the other side released after its disconnect: no handle is left, and
+            // nobody uses the channel.
             unsafe {
                 if self.0.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {
                     freechan(self.0);
@@ -367,7 +372,8 @@ impl<T> Clone for Sender<T> {
 impl<T> Drop for Sender<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this handle is still counted: the channel stays until `release` has counted it off.
+        // SAFETY: this handle is still counted: the channel stays until `release` has counted it
+        // off.
         release(self.c, unsafe { &self.c.as_ref().ext.senders }, || self.close());
     }
 }
@@ -396,10 +402,12 @@ impl<T> Drop for Receiver<T> {
         let Some(c) = self.c else { return };
         // SAFETY: as for a Sender.
         release(c, unsafe { &c.as_ref().ext.receivers }, || {
-            // Nobody will receive any more: senders that wait fail, and values in the buffer are dropped.
+            // Nobody will receive any more: senders that wait fail, and values in the buffer are
+            // dropped.
             // SAFETY: the channel isn't freed before this closure has returned.
             unsafe { closechan(c) };
-            // Twice: if the drop of a value panics, the others are dropped while that unwinds, as a Vec's are.
+            // Twice: if the drop of a value panics, the others are dropped while that unwinds, as a
+            // Vec's are.
             let _others = Unread(self);
             drop(Unread(self));
         });

@@ -22,12 +22,12 @@
 //! });
 //! ```
 //!
-//! A thread that isn't a goroutine's may use channels, too. Once the runtime has started, `send`, `recv`
-//! and the like block that thread while they wait. Before that, and inside [`blocking`](crate::blocking),
-//! they panic where they would have to wait.
+//! A thread that isn't a goroutine's may use channels, too. Once the runtime has started, `send`,
+//! `recv` and the like block that thread while they wait. Before that, and inside
+//! [`blocking`](crate::blocking), they panic where they would have to wait.
 //!
-//! `select!` has, besides what Go's has, `biased;` for a fixed order, arms with a condition, and arms with an
-//! `Option` of a handle; [`Select`] is one that is put together at run time.
+//! `select!` has, besides what Go's has, `biased;` for a fixed order, arms with a condition, and
+//! arms with an `Option` of a handle; [`Select`] is one that is put together at run time.
 //!
 //! Underneath is [`hchan`], Go's channel, without types.
 

@@ -25,8 +25,8 @@ pub(super) enum Outcome {
     Closed,
 }
 
-/// Memory for a value as a channel carries it: a `T`, or its box (see [`Elem`]). It doesn't know whether it
-/// holds one, and drops none.
+/// Memory for a value as a channel carries it: a `T`, or its box (see [`Elem`]). It doesn't know
+/// whether it holds one, and drops none.
 pub(super) union Slot<T> {
     plain: ManuallyDrop<MaybeUninit<T>>,
     boxed: ManuallyDrop<MaybeUninit<Box<T>>>,
@@ -63,8 +63,8 @@ impl<T> Slot<T> {
     }
 }
 
-/// What an arm has in memory. It is the macro's, as an arm is moved when it is asked. No arm of it, no value
-/// in it.
+/// What an arm has in memory. It is the macro's, as an arm is moved when it is asked. No arm of it,
+/// no value in it.
 #[doc(hidden)]
 pub struct Place<T> {
     slot: Slot<T>,
@@ -78,18 +78,19 @@ impl<T> Place<T> {
     }
 }
 
-/// A `recv` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns what was
-/// received.
+/// A `recv` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns
+/// what was received.
 #[doc(hidden)]
 pub struct RecvArm<'a, T> {
     c: Option<NonNull<Hchan>>,
-    /// Holds a value as long as its outcome is `Done`. Invariant in `T`, as all that is behind a `&mut`.
+    /// Holds a value as long as its outcome is `Done`. Invariant in `T`, as all that is behind a
+    /// `&mut`.
     place: &'a mut Place<T>,
     receiver: PhantomData<&'a Receiver<T>>,
 }
 
-/// A `send` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns its value,
-/// unless that was sent.
+/// A `send` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns
+/// its value, unless that was sent.
 #[doc(hidden)]
 pub struct SendArm<'a, T> {
     c: Option<NonNull<Hchan>>,
@@ -111,14 +112,17 @@ impl<'a> RawArm<'a> {
     #[inline]
     fn new<T>(c: Option<NonNull<Hchan>>, place: &'a mut Place<T>, sends: bool) -> Self {
         let c = c.filter(|_| place.outcome.get() == Outcome::Passed);
-        // SAFETY: the slot is as the channel carries it, a value or a place for one, and borrowed like the outcome.
+        // SAFETY: the slot is as the channel carries it, a value or a place for one, and borrowed
+        // like the outcome.
         unsafe { RawArm::at(c, (&raw mut place.slot).cast(), sends, &place.outcome) }
     }
 
-    /// An arm that has its value, or the place for one, at `elem`, and no place. `outcome` is `Passed`.
+    /// An arm that has its value, or the place for one, at `elem`, and no place. `outcome` is
+    /// `Passed`.
     ///
     /// # Safety
-    /// What is at `elem` is as the channel carries it, and stays until the arm was chosen or is gone.
+    /// What is at `elem` is as the channel carries it, and stays until the arm was chosen or is
+    /// gone.
     #[inline(always)]
     pub(super) unsafe fn at(
         c: Option<NonNull<Hchan>>,
@@ -211,7 +215,8 @@ impl<'a, T> SendArm<'a, T> {
     }
 }
 
-// A panic between the choice and the question, as of another arm's value that is dropped, drops the arms.
+// A panic between the choice and the question, as of another arm's value that is dropped, drops the
+// arms.
 impl<T> Drop for RecvArm<'_, T> {
     fn drop(&mut self) {
         // SAFETY: this is the arm's end.
@@ -226,8 +231,8 @@ impl<T> Drop for SendArm<'_, T> {
     }
 }
 
-/// Does one of the operations, and notes the outcome in its arm: one at random if several can be done. If
-/// `wait` is set, waits until one can be done. False if none was.
+/// Does one of the operations, and notes the outcome in its arm: one at random if several can be
+/// done. If `wait` is set, waits until one can be done. False if none was.
 #[doc(hidden)]
 #[inline]
 #[track_caller]
@@ -261,8 +266,9 @@ fn choose<const N: usize>(arms: [RawArm<'_>; N], wait: bool, in_order: bool) -> 
         }
         *i += 1;
     }
-    // SAFETY: the first `nsends` cases are sends, whose places hold a value if they have a channel; the others
-    // are places for one, all of their channels' types. The arms borrow the handles, which keep the channels.
+    // SAFETY: the first `nsends` cases are sends, whose places hold a value if they have a channel;
+    // the others are places for one, all of their channels' types. The arms borrow the handles,
+    // which keep the channels.
     let mut select =
         || unsafe { selectgo1(&scases, order.as_flattened_mut(), nsends, How::new(wait, in_order)) };
     let mut chosen = select();

@@ -11,7 +11,8 @@ use crate::chan::select_arms::{Outcome, Slot};
 use crate::chan::{Receiver, Sender, deadline};
 use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, until};
 
-/// A set of channel operations that is made at run time, of which each call does one. Go's `reflect.Select`.
+/// A set of channel operations that is made at run time, of which each call does one. Go's
+/// `reflect.Select`.
 ///
 /// ```
 /// use gosched::chan::{Select, bounded};
@@ -61,8 +62,8 @@ struct DynArm<'a> {
     drop_value: unsafe fn(*mut c_void),
     /// Frees `place`, and drops the value if it holds one.
     free: unsafe fn(*mut c_void, bool),
-    /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before. Covariant: a set
-    /// only loses by a shorter `'a`.
+    /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before.
+    /// Covariant: a set only loses by a shorter `'a`.
     borrowed: PhantomData<&'a ()>,
 }
 
@@ -76,10 +77,11 @@ impl DynArm<'_> {
         }
 
         /// # Safety
-        /// `place` is a leaked `Box<Slot<T>>`, which nobody uses after this; it holds a value if `full`.
+        /// `place` is a leaked `Box<Slot<T>>`, which nobody uses after this; it holds a value if
+        /// `full`.
         unsafe fn free<T>(place: *mut c_void, full: bool) {
-            // SAFETY: the caller gives a Slot<T> that Box::into_raw has leaked, and nobody uses it again. A
-            // panic of the value's drop frees it, too.
+            // SAFETY: the caller gives a Slot<T> that Box::into_raw has leaked, and nobody uses it
+            // again. A panic of the value's drop frees it, too.
             let place = unsafe { Box::from_raw(place.cast::<Slot<T>>()) };
             // SAFETY: it holds a value, as the caller says.
             drop(full.then(|| unsafe { place.take() }));
@@ -115,7 +117,8 @@ impl DynArm<'_> {
     /// Drops the value, if there is one.
     fn clear(&mut self) {
         if std::mem::take(&mut self.full) {
-            // SAFETY: both are of the T of `new`, and the place held a value until `full` was taken.
+            // SAFETY: both are of the T of `new`, and the place held a value until `full` was
+            // taken.
             unsafe { (self.drop_value)(self.place) }
         }
     }
@@ -123,7 +126,8 @@ impl DynArm<'_> {
 
 impl Drop for DynArm<'_> {
     fn drop(&mut self) {
-        // SAFETY: both are of the T of `new`, `full` says what the place holds, and nothing uses it after this.
+        // SAFETY: both are of the T of `new`, `full` says what the place holds, and nothing uses it
+        // after this.
         unsafe { (self.free)(self.place, self.full) }
     }
 }
@@ -135,8 +139,8 @@ impl<'a> Select<'a> {
         Select::default()
     }
 
-    /// An empty set. If several of its operations can be done, the one that was added first is done: those
-    /// behind it starve if it can always be. `select!` calls that `biased`.
+    /// An empty set. If several of its operations can be done, the one that was added first is
+    /// done: those behind it starve if it can always be. `select!` calls that `biased`.
     ///
     /// ```
     /// use gosched::chan::{Select, bounded};
@@ -162,8 +166,8 @@ impl<'a> Select<'a> {
         self.arms.len() - 1
     }
 
-    /// Adds a receive; returns its index. It takes an `Option` as well: without a receiver, the operation has
-    /// an index, and is never chosen. Go's nil channel.
+    /// Adds a receive; returns its index. It takes an `Option` as well: without a receiver, the
+    /// operation has an index, and is never chosen. Go's nil channel.
     ///
     /// ```
     /// use gosched::chan::{Receiver, Select, bounded};
@@ -186,8 +190,8 @@ impl<'a> Select<'a> {
         self.add(DynArm::new::<T>(c, None))
     }
 
-    /// Adds a send; returns its index. The set keeps the value until it is sent. It takes an `Option` as well,
-    /// as [`recv`](Self::recv) does.
+    /// Adds a send; returns its index. The set keeps the value until it is sent. It takes an
+    /// `Option` as well, as [`recv`](Self::recv) does.
     ///
     /// ```
     /// use gosched::chan::{Select, bounded};
@@ -214,11 +218,13 @@ impl<'a> Select<'a> {
         self.add(DynArm::new(c, Some(value)))
     }
 
-    /// Waits until one of the operations can be done, and does it: one at random if several can, unless the
-    /// set is [biased](Self::new_biased). A send that was chosen takes no part in later calls.
+    /// Waits until one of the operations can be done, and does it: one at random if several can,
+    /// unless the set is [biased](Self::new_biased). A send that was chosen takes no part in later
+    /// calls.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn select(&mut self) -> Selected<'_, 'a> {
         let mut chosen = self.choose(true, None);
@@ -236,7 +242,8 @@ impl<'a> Select<'a> {
         Some(Selected { select: self, index, outcome })
     }
 
-    /// [`select`](Self::select) with a time limit; none if nothing could be done until `timeout` was over.
+    /// [`select`](Self::select) with a time limit; none if nothing could be done until `timeout`
+    /// was over.
     ///
     /// ```
     /// use std::time::Duration;
@@ -251,7 +258,8 @@ impl<'a> Select<'a> {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn select_timeout(&mut self, timeout: Duration) -> Option<Selected<'_, 'a>> {
         let (index, outcome) = match self.choose(false, None) {
@@ -268,7 +276,8 @@ impl<'a> Select<'a> {
     /// [`select_timeout`](Self::select_timeout) with a point in time.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn select_deadline(&mut self, deadline: Instant) -> Option<Selected<'_, 'a>> {
         self.select_timeout(until(deadline))
@@ -283,7 +292,8 @@ impl<'a> Select<'a> {
         unreachable!("a select without operations has ended")
     }
 
-    /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has a value.
+    /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has
+    /// a value.
     fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
         // Of a `Selected` that was forgotten: nothing is received to where a value is.
         self.arms.iter_mut().filter(|arm| !arm.sends).for_each(DynArm::clear);
@@ -303,9 +313,9 @@ impl<'a> Select<'a> {
                 order[indices.len()] = indices.len() as u16;
             }
         }
-        // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the others are
-        // places, or null, for values of their channels' types. The handles are borrowed for 'a, and keep the
-        // channels. `order` has two numbers for each case.
+        // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the
+        // others are places, or null, for values of their channels' types. The handles are borrowed
+        // for 'a, and keep the channels. `order` has two numbers for each case.
         let (i, outcome) =
             match unsafe { selectgo1(&scases, &mut order, nsends, How::new(wait, self.biased)) } {
                 Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
@@ -324,8 +334,8 @@ impl<'a> Select<'a> {
     }
 }
 
-/// The operation that a [`Select`] chose and did. Dropping it drops a value that was received, or that
-/// couldn't be sent, unless [`recv`](Self::recv) or [`send`](Self::send) has returned it.
+/// The operation that a [`Select`] chose and did. Dropping it drops a value that was received, or
+/// that couldn't be sent, unless [`recv`](Self::recv) or [`send`](Self::send) has returned it.
 ///
 /// ```
 /// use gosched::chan::{Select, bounded};
@@ -366,7 +376,8 @@ impl<'a> Selected<'_, 'a> {
             "gosched: the select chose another operation than this receive"
         );
         match self.outcome {
-            // SAFETY: Done says that the place has a value; it is of the same channel, so of type T.
+            // SAFETY: Done says that the place has a value; it is of the same channel, so of type
+            // T.
             Outcome::Done => Ok(unsafe { arm.take() }),
             _ => Err(RecvError),
         }
@@ -388,7 +399,8 @@ impl<'a> Selected<'_, 'a> {
         );
         match self.outcome {
             Outcome::Done => Ok(()),
-            // SAFETY: the value wasn't sent, so the place has it; it is for the same channel, so of type T.
+            // SAFETY: the value wasn't sent, so the place has it; it is for the same channel, so of
+            // type T.
             _ => Err(SendError(unsafe { arm.take() })),
         }
     }

@@ -111,8 +111,8 @@ fn deadline_of(what: &str, timeout: Duration) -> Receiver<()> {
 /// Does an operation on `elem` unless `over` has a value sooner.
 ///
 /// # Safety
-/// `elem` is a value to send, or a place for one that is received, as the channel carries it; the channel isn't
-/// freed meanwhile.
+/// `elem` is a value to send, or a place for one that is received, as the channel carries it; the
+/// channel isn't freed meanwhile.
 unsafe fn before(over: &Receiver<()>, c: Option<NonNull<Hchan>>, elem: *mut c_void, sends: bool) -> Outcome {
     let outcome = Cell::new(Outcome::Passed);
     // SAFETY: as the caller says.
@@ -151,10 +151,12 @@ impl<T> Receiver<T> {
     /// ```
     ///
     /// # Errors
-    /// If the channel is empty and closed, or if there was no value in time: nothing was received then.
+    /// If the channel is empty and closed, or if there was no value in time: nothing was received
+    /// then.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let mut place = MaybeUninit::<T>::uninit();
@@ -174,8 +176,8 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Receives into `place`, unless `over` has a value or is closed sooner: then the result is `Empty`. On a
-    /// goroutine.
+    /// Receives into `place`, unless `over` has a value or is closed sooner: then the result is
+    /// `Empty`. On a goroutine.
     ///
     /// # Safety
     /// `place` is one for a value; if the result is `Done`, there is one.
@@ -210,7 +212,8 @@ impl<T> Receiver<T> {
     /// As [`recv_timeout`](Self::recv_timeout).
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_timeout(until(deadline))
@@ -218,20 +221,23 @@ impl<T> Receiver<T> {
 }
 
 impl Receiver<Instant> {
-    /// A channel that gets the time at `when`, and then each `period` if that isn't 0, in nanoseconds. `what` is
-    /// the operation that a panic names.
+    /// A channel that gets the time at `when`, and then each `period` if that isn't 0, in
+    /// nanoseconds. `what` is the operation that a panic names.
     #[track_caller]
     pub(crate) fn of_timer(what: &str, when: i64, period: i64) -> Self {
         Receiver::made_by_timer(what, const { &Elem::<Instant>::TYPE }, when, period, Feeds::Receives)
     }
 
-    /// Stops the channel's timer, and empties the channel. True if the timer was set or a value was there.
+    /// Stops the channel's timer, and empties the channel. True if the timer was set or a value was
+    /// there.
     pub(crate) fn stop_timer(&self) -> bool {
-        // SAFETY: Timer and Ticker call this, for channels that of_timer made; self keeps the channel.
+        // SAFETY: Timer and Ticker call this, for channels that of_timer made; self keeps the
+        // channel.
         self.c.is_some_and(|c| unsafe { cancel_chan(c) })
     }
 
-    /// [`stop_timer`](Self::stop_timer) that sets the timer anew, as [`of_timer`](Self::of_timer) does.
+    /// [`stop_timer`](Self::stop_timer) that sets the timer anew, as [`of_timer`](Self::of_timer)
+    /// does.
     pub(crate) fn reset_timer(&self, when: i64, period: i64) -> bool {
         // SAFETY: as in stop_timer.
         self.c.is_some_and(|c| unsafe { set_chan(c, when, period) })
@@ -267,7 +273,8 @@ impl<T> Sender<T> {
     /// If the channel is closed, or if there was no room in time. The value is in the error.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn send_timeout(&self, mut value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         let at = &raw mut value;
@@ -288,8 +295,8 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends the value at `place`, unless `over` has a value or is closed sooner: then the result is `Full`. On a
-    /// goroutine.
+    /// Sends the value at `place`, unless `over` has a value or is closed sooner: then the result
+    /// is `Full`. On a goroutine.
     ///
     /// # Safety
     /// There is a value; if the result is `Done`, it is gone.
@@ -322,7 +329,8 @@ impl<T> Sender<T> {
     /// As [`send_timeout`](Self::send_timeout).
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_timeout(value, until(deadline))

@@ -9,11 +9,12 @@ use crate::context::ContextError;
 use crate::context::scope::{Ended, Place, Scope};
 use crate::runtime::point;
 
-/// Cancels a [`Context`](crate::context::Context): when it is asked to, and when it is dropped. So nothing that works under the context
-/// outlives by much what has begun it. (`let (ctx, _) = ..` drops it at once: name it `_cancel`.)
+/// Cancels a [`Context`](crate::context::Context): when it is asked to, and when it is dropped. So
+/// nothing that works under the context outlives by much what has begun it. (`let (ctx, _) = ..`
+/// drops it at once: name it `_cancel`.)
 ///
-/// It may be shared, and used anywhere, also in [`blocking`](crate::blocking) and on threads that aren't goroutines'.
-/// That the context has ended already is no error.
+/// It may be shared, and used anywhere, also in [`blocking`](crate::blocking) and on threads that
+/// aren't goroutines'. That the context has ended already is no error.
 ///
 /// ```
 /// use gosched::context::{Canceler, Context};
@@ -50,7 +51,8 @@ impl Canceler {
         self.0.end(Ended { error: ContextError::Canceled, cause: None });
     }
 
-    /// [`cancel`](Self::cancel) that says why: [`Context::cause`](crate::context::Context::cause) returns that. Go's `CancelCauseFunc`.
+    /// [`cancel`](Self::cancel) that says why: [`Context::cause`](crate::context::Context::cause)
+    /// returns that. Go's `CancelCauseFunc`.
     ///
     /// ```
     /// use gosched::context::{Context, ContextError};
@@ -78,7 +80,8 @@ impl fmt::Debug for Canceler {
     }
 }
 
-/// A function that is to be called when a context ends: [`Context::after_func`](crate::context::Context::after_func) makes it. If it is dropped before
+/// A function that is to be called when a context ends:
+/// [`Context::after_func`](crate::context::Context::after_func) makes it. If it is dropped before
 /// that, the function isn't called.
 ///
 /// ```
@@ -94,7 +97,8 @@ impl fmt::Debug for Canceler {
 pub struct AfterFunc(pub(super) Option<Place>);
 
 impl AfterFunc {
-    /// Sees to it that the function isn't called; false if it has been, or is being, or this was done before.
+    /// Sees to it that the function isn't called; false if it has been, or is being, or this was
+    /// done before.
     ///
     /// ```
     /// use gosched::context::Context;

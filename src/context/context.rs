@@ -18,7 +18,8 @@ use crate::runtime::{self, instant_now, must_wait, point, started};
 
 /// Until when to go on with something, and what belongs to it. Go's `context.Context`.
 ///
-/// It is cheap to clone, and all clones are one: they end at the same time. See the [module](crate::context).
+/// It is cheap to clone, and all clones are one: they end at the same time. See the
+/// [module](crate::context).
 ///
 /// ```
 /// use gosched::chan::{Receiver, bounded};
@@ -97,7 +98,8 @@ impl Context {
     /// ```
     ///
     /// # Panics
-    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run), where no timer can be set.
+    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run), where no
+    /// timer can be set.
     #[track_caller]
     #[must_use = "dropping the canceler cancels the context"]
     pub fn with_deadline(&self, deadline: Instant) -> (Self, Canceler) {
@@ -132,8 +134,9 @@ impl Context {
         (Context { scope: Some(scope), values: self.values.clone() }, canceler)
     }
 
-    /// A context with one value more, which ends when this one does. For what belongs to a request and passes through
-    /// code that doesn't know it, as the name of a user: not for what a function could have as an argument.
+    /// A context with one value more, which ends when this one does. For what belongs to a request
+    /// and passes through code that doesn't know it, as the name of a user: not for what a function
+    /// could have as an argument.
     ///
     /// ```
     /// use gosched::context::{Context, Key};
@@ -151,7 +154,8 @@ impl Context {
         Context { scope: self.scope.clone(), values: Some(Arc::new(entry)) }
     }
 
-    /// The value that was given last with this key, to this context or to one that it was derived from.
+    /// The value that was given last with this key, to this context or to one that it was derived
+    /// from.
     ///
     /// ```
     /// use gosched::context::{Context, Key};
@@ -183,8 +187,8 @@ impl Context {
         Context { scope: None, values: self.values.clone() }
     }
 
-    /// Has `f` called on a goroutine of its own when this context ends, and at once if it has. Dropping what this returns
-    /// [stops](AfterFunc::stop) it.
+    /// Has `f` called on a goroutine of its own when this context ends, and at once if it has.
+    /// Dropping what this returns [stops](AfterFunc::stop) it.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -217,8 +221,8 @@ impl Context {
         }
     }
 
-    /// A channel that is closed when the context has ended: the arm of a [`select!`](crate::select) that ends its
-    /// wait. It never has a value.
+    /// A channel that is closed when the context has ended: the arm of a [`select!`](crate::select)
+    /// that ends its wait. It never has a value.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -246,8 +250,8 @@ impl Context {
         Some(self.scope.as_ref()?.ended()?.error)
     }
 
-    /// What was [said](Canceler::cancel_because) why it has ended, or else what [`err`](Self::err) returns; none as long
-    /// as it hasn't.
+    /// What was [said](Canceler::cancel_because) why it has ended, or else what [`err`](Self::err)
+    /// returns; none as long as it hasn't.
     ///
     /// ```
     /// use gosched::context::Context;
@@ -340,7 +344,8 @@ impl Context {
     /// If the context has ended before `d` was over.
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn sleep(&self, d: Duration) -> Result<(), ContextError> {
         let _guest = must_wait("context::Context::sleep");
@@ -368,11 +373,12 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// If the goroutine has panicked, or ended by [`goexit`](crate::goexit); or if the context has ended: then the goroutine
-    /// goes on, and its handle is in the error.
+    /// If the goroutine has panicked, or ended by [`goexit`](crate::goexit); or if the context has
+    /// ended: then the goroutine goes on, and its handle is in the error.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn join<T>(&self, mut handle: JoinHandle<T>) -> Result<T, JoinContextError<T>> {
         if let Some(error) = self.err() {
@@ -401,7 +407,8 @@ impl Context {
         Ok(self.scope().map_or_else(Limit::default, |scope| Limit::canceled_by(scope.waits())))
     }
 
-    /// What an operation has come to that had this limit: if it was canceled, it has ended as by a deadline.
+    /// What an operation has come to that had this limit: if it was canceled, it has ended as by a
+    /// deadline.
     pub(super) fn end<R>(&self, result: io::Result<R>) -> io::Result<R> {
         result.map_err(|error| match self.err() {
             Some(ended) if error.kind() == ErrorKind::TimedOut => ended.into(),

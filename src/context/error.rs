@@ -42,7 +42,8 @@ pub enum ContextError {
 }
 
 impl ContextError {
-    /// Whether it is because of a context that a read, a write or another operation of [`std::io`] has failed.
+    /// Whether it is because of a context that a read, a write or another operation of [`std::io`]
+    /// has failed.
     ///
     /// ```
     /// use std::io;
@@ -69,8 +70,8 @@ impl fmt::Display for ContextError {
 impl Error for ContextError {}
 
 impl From<ContextError> for io::Error {
-    /// An error that [`ContextError::of`] finds. Its kind is [`TimedOut`](ErrorKind::TimedOut) after a deadline, and
-    /// otherwise [`Other`](ErrorKind::Other).
+    /// An error that [`ContextError::of`] finds. Its kind is [`TimedOut`](ErrorKind::TimedOut)
+    /// after a deadline, and otherwise [`Other`](ErrorKind::Other).
     fn from(error: ContextError) -> Self {
         let kind = match error {
             ContextError::DeadlineExceeded => ErrorKind::TimedOut,

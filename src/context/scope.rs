@@ -1,4 +1,5 @@
-//! The tree of contexts that can end: a [`Scope`] for each, which knows those that were derived from it.
+//! The tree of contexts that can end: a [`Scope`] for each, which knows those that were derived
+//! from it.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -126,7 +127,8 @@ impl Scope {
 
     /// A channel that is closed at the end.
     pub(super) fn done(&self) -> &Receiver<()> {
-        // Dropped after the initialisation: a close is a point, and others may want the channel meanwhile.
+        // Dropped after the initialisation: a close is a point, and others may want the channel
+        // meanwhile.
         let mut closed = None;
         self.done.get_or_init(|| {
             let (tx, rx) = bounded(0);

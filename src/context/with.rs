@@ -8,9 +8,9 @@ use crate::context::{Context, ContextError, RecvContextError, SendContextError};
 use crate::runtime::{Limit, Received, Sent, must_wait};
 use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
 
-/// Something that is waited for, and the context under which: [`Context::with`] makes it. Its functions have the names of
-/// those that wait without a limit, and return an error when the context has ended: also if that was so before, and they
-/// needn't have waited.
+/// Something that is waited for, and the context under which: [`Context::with`] makes it. Its
+/// functions have the names of those that wait without a limit, and return an error when the
+/// context has ended: also if that was so before, and they needn't have waited.
 ///
 /// | on | what |
 /// | --- | --- |
@@ -98,7 +98,8 @@ impl<T> With<'_, '_, Receiver<T>> {
     /// If the channel is empty and closed, or the context has ended. Nothing was received then.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvContextError> {
         self.ctx.check()?;
@@ -140,7 +141,8 @@ impl<T> With<'_, '_, Sender<T>> {
     /// If the channel is closed, or the context has ended. The value is in the error.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn send(&self, mut value: T) -> Result<(), SendContextError<T>> {
         if let Some(error) = self.ctx.err() {
@@ -190,7 +192,8 @@ impl<'a, T: ?Sized> With<'_, 'a, Mutex<T>> {
     /// If the context has ended: it isn't locked.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn lock(&self) -> Result<MutexGuard<'a, T>, ContextError> {
         self.ctx.check()?;
@@ -223,7 +226,8 @@ impl<'a> With<'_, 'a, Semaphore> {
     /// If the context has ended: no permit was taken.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn acquire(&self) -> Result<SemaphorePermit<'a>, ContextError> {
         self.acquire_many(1)
@@ -280,7 +284,8 @@ impl With<'_, '_, WaitGroup> {
     /// If the context has ended, and the count isn't 0.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) -> Result<(), ContextError> {
         self.ctx.check()?;
@@ -316,7 +321,8 @@ impl With<'_, '_, Condvar> {
     /// Beside the guard, if the context has ended before a notification came.
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait<'g, T: ?Sized>(
         &self,
@@ -355,7 +361,8 @@ impl With<'_, '_, Condvar> {
     /// Beside the guard, if the context had ended before, or has while `condition` was true.
     ///
     /// # Panics
-    /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it has to wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait_while<'g, T: ?Sized>(
         &self,
@@ -366,7 +373,8 @@ impl With<'_, '_, Condvar> {
             return (guard, Err(error));
         }
         while condition(&mut *guard) {
-            // Looked at behind the condition: what it waits for may have come while the context ended, and counts.
+            // Looked at behind the condition: what it waits for may have come while the context
+            // ended, and counts.
             if let Some(error) = self.ctx.err() {
                 return (guard, Err(error));
             }

@@ -9,8 +9,9 @@ use crate::context::With;
 use crate::net::{Pollable, TcpListener, TcpStream, UnixListener, UnixStream, is_ready, room};
 use crate::runtime::Mode;
 
-/// Operations end with an error that [`ContextError::of`](crate::context::ContextError::of) finds. The time in which one waits for its
-/// turn, while another goroutine reads or writes, isn't limited.
+/// Operations end with an error that [`ContextError::of`](crate::context::ContextError::of) finds.
+/// The time in which one waits for its turn, while another goroutine reads or writes, isn't
+/// limited.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -182,8 +183,8 @@ where
 }
 
 impl With<'_, '_, TcpStream> {
-    /// [`TcpStream::finish_connect`] that ends with the context: with [`TcpStream::begin_connect`] before it, Go's
-    /// `Dialer.DialContext`.
+    /// [`TcpStream::finish_connect`] that ends with the context: with [`TcpStream::begin_connect`]
+    /// before it, Go's `Dialer.DialContext`.
     ///
     /// ```
     /// use std::time::Duration;

@@ -52,7 +52,8 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for WithMut<'_, T> {
 }
 
 impl WithMut<'_, Child> {
-    /// [`Child::wait`] that ends with the context. The child goes on then: it may be killed, or waited for again.
+    /// [`Child::wait`] that ends with the context. The child goes on then: it may be killed, or
+    /// waited for again.
     ///
     /// ```
     /// use std::time::Duration;
@@ -72,7 +73,8 @@ impl WithMut<'_, Child> {
     /// ```
     ///
     /// # Errors
-    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of) finds, if the context has ended.
+    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of)
+    /// finds, if the context has ended.
     ///
     /// # Panics
     /// As there.
@@ -94,8 +96,9 @@ impl WithMut<'_, Child> {
     }
 }
 
-/// If the context ends before, the child is killed, and waited for. (Not what it has started itself, which goes on; but nobody
-/// waits for what that writes.) Go's `exec.CommandContext`, in `os/exec/exec.go`.
+/// If the context ends before, the child is killed, and waited for. (Not what it has started
+/// itself, which goes on; but nobody waits for what that writes.) Go's `exec.CommandContext`, in
+/// `os/exec/exec.go`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -123,7 +126,8 @@ impl WithMut<'_, Command> {
     /// ```
     ///
     /// # Errors
-    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of) finds, if the context has ended.
+    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of)
+    /// finds, if the context has ended.
     ///
     /// # Panics
     /// As there.
@@ -153,7 +157,8 @@ impl WithMut<'_, Command> {
     /// ```
     ///
     /// # Errors
-    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of) finds, if the context has ended.
+    /// As there; and, with an error that [`ContextError::of`](crate::context::ContextError::of)
+    /// finds, if the context has ended.
     ///
     /// # Panics
     /// As there.

@@ -155,8 +155,8 @@ impl State {
 }
 
 impl Wire {
-    /// Notes what has arrived, and returns when more does, or the end. `arrives` says when something does that would
-    /// at a time.
+    /// Notes what has arrived, and returns when more does, or the end. `arrives` says when
+    /// something does that would at a time.
     fn arrive(&mut self, now: Instant, arrives: impl Fn(Instant) -> Instant) -> Option<Instant> {
         while let Some(&(at, n)) = self.under_way.front() {
             let at = arrives(at);

@@ -15,17 +15,19 @@ pub enum FailureKind {
     Deadlock,
     /// The closure has returned, and goroutines wait that nobody will wake.
     Leak,
-    /// There were more choices than [`max_choices`](super::Explorer::max_choices): a livelock, perhaps.
+    /// There were more choices than [`max_choices`](super::Explorer::max_choices): a livelock,
+    /// perhaps.
     TooLong,
-    /// A thread, or a goroutine that isn't the closure's, has woken one that is: no schedule would have that again.
+    /// A thread, or a goroutine that isn't the closure's, has woken one that is: no schedule would
+    /// have that again.
     Foreign,
-    /// A goroutine has come to no point where others might go on, for ten seconds of real time: it computes, or
-    /// blocks its thread. It can't be ended: its thread goes on.
+    /// A goroutine has come to no point where others might go on, for ten seconds of real time: it
+    /// computes, or blocks its thread. It can't be ended: its thread goes on.
     Stuck,
 }
 
-/// A schedule that fails: what [`Explorer::check`](super::Explorer::check) returns. Its text is the report that
-/// [`Explorer::run`](super::Explorer::run) panics with.
+/// A schedule that fails: what [`Explorer::check`](super::Explorer::check) returns. Its text is the
+/// report that [`Explorer::run`](super::Explorer::run) panics with.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub(super) kind: FailureKind,

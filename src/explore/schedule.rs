@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::runtime::{Choice, ExploreStrategy};
 
-/// What was chosen otherwise than if nobody had interfered: the number of the choice, and the index of what was
-/// taken, in the order of the choices.
+/// What was chosen otherwise than if nobody had interfered: the number of the choice, and the index
+/// of what was taken, in the order of the choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Schedule(pub(super) Vec<(u64, usize)>);
 
@@ -95,7 +95,8 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// How its text begins: the version of the format.
 const VERSION: &str = "s1";
 
-/// Numbers one after the other, five bits in a digit, the lowest first; the sixth says that more follow.
+/// Numbers one after the other, five bits in a digit, the lowest first; the sixth says that more
+/// follow.
 impl Display for Schedule {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(VERSION)?;

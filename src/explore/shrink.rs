@@ -5,8 +5,8 @@ use crate::explore::schedule::Schedule;
 /// How many schedules are tried. Each that fails leaves goroutines behind.
 const TRIES: u32 = 500;
 
-/// A part of `schedule` that fails, too, as `fails` says, which returns what has come of it. Takes out halves,
-/// quarters and so on, as Zeller's delta debugging does.
+/// A part of `schedule` that fails, too, as `fails` says, which returns what has come of it. Takes
+/// out halves, quarters and so on, as Zeller's delta debugging does.
 pub(super) fn shrink(schedule: Schedule, mut fails: impl FnMut(&Schedule) -> Option<Schedule>) -> Schedule {
     let mut tries = 0;
     let mut best = schedule;

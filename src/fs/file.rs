@@ -12,7 +12,8 @@ use std::process::Stdio;
 use crate::fs::OpenOptions;
 use crate::goroutine::{blocking, close, ignoring_eintr};
 
-/// An open file: [`std::fs::File`], with its functions, each in [`blocking`](crate::blocking). Go's `os.File`.
+/// An open file: [`std::fs::File`], with its functions, each in [`blocking`](crate::blocking). Go's
+/// `os.File`.
 ///
 /// It is closed when it is dropped, in [`blocking`](crate::blocking), too: the close of a file on
 /// another machine may wait. As std's, a `&File` can be read and written as well, and goroutines
@@ -64,8 +65,8 @@ impl File {
         OpenOptions::new().read(true).open(path)
     }
 
-    /// Opens a file to write it: a new one if there is none, and otherwise without what was in it. Go's `os.Create`, in
-    /// `os/file.go`.
+    /// Opens a file to write it: a new one if there is none, and otherwise without what was in it.
+    /// Go's `os.Create`, in `os/file.go`.
     ///
     /// ```
     /// use std::io::Write;
@@ -113,8 +114,8 @@ impl File {
         OpenOptions::new()
     }
 
-    /// Waits until all that was written is on the disk, and what is known of the file as well. Go's `File.Sync`, in
-    /// `os/file_posix.go`.
+    /// Waits until all that was written is on the disk, and what is known of the file as well. Go's
+    /// `File.Sync`, in `os/file_posix.go`.
     ///
     /// ```
     /// use std::io::Write;
@@ -136,7 +137,8 @@ impl File {
         blocking(|| self.0.sync_all())
     }
 
-    /// Waits until all that was written is on the disk, and of what is known of the file only what it takes to read that.
+    /// Waits until all that was written is on the disk, and of what is known of the file only what
+    /// it takes to read that.
     ///
     /// # Errors
     /// As [`sync_all`](Self::sync_all).
@@ -144,8 +146,8 @@ impl File {
         blocking(|| self.0.sync_data())
     }
 
-    /// Sets the length, in bytes: what is behind that is gone, and what is new is 0. The position stays. Go's
-    /// `File.Truncate`, in `os/file_posix.go`.
+    /// Sets the length, in bytes: what is behind that is gone, and what is new is 0. The position
+    /// stays. Go's `File.Truncate`, in `os/file_posix.go`.
     ///
     /// ```
     /// use gosched::fs::{self, File};
@@ -162,12 +164,14 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// The kernel's: for instance [`InvalidInput`](io::ErrorKind::InvalidInput) if it wasn't opened to be written.
+    /// The kernel's: for instance [`InvalidInput`](io::ErrorKind::InvalidInput) if it wasn't opened
+    /// to be written.
     pub fn set_len(&self, size: u64) -> io::Result<()> {
         blocking(|| self.0.set_len(size))
     }
 
-    /// What the kernel knows of it: its length, its owner, its times. Go's `File.Stat`, in `os/stat_unix.go`.
+    /// What the kernel knows of it: its length, its owner, its times. Go's `File.Stat`, in
+    /// `os/stat_unix.go`.
     ///
     /// ```
     /// use gosched::fs::File;
@@ -263,7 +267,8 @@ impl fmt::Debug for File {
     }
 }
 
-// As Go's `ignoringEINTRIO` in `internal/poll/fd_unix.go`, a read and a write never fail with Interrupted.
+// As Go's `ignoringEINTRIO` in `internal/poll/fd_unix.go`, a read and a write never fail with
+// Interrupted.
 macro_rules! io {
     ($($type:ty),*) => {
         $(

@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::fs::File;
 use crate::goroutine::blocking;
 
-/// How to open a file: [`std::fs::OpenOptions`], with its functions. The flags of Go's `os.OpenFile`.
+/// How to open a file: [`std::fs::OpenOptions`], with its functions. The flags of Go's
+/// `os.OpenFile`.
 ///
 /// ```
 /// use std::io::Write;
@@ -54,7 +55,8 @@ impl OpenOptions {
         read(read);
         /// Whether it can be written. Go's `O_WRONLY` and `O_RDWR`.
         write(write);
-        /// Whether each write is behind all that was written before, by others, too. Go's `O_APPEND`.
+        /// Whether each write is behind all that was written before, by others, too. Go's
+        /// `O_APPEND`.
         append(append);
         /// Whether what is in it is removed. Go's `O_TRUNC`.
         truncate(truncate);
@@ -78,8 +80,8 @@ impl OpenOptions {
     /// ```
     ///
     /// # Errors
-    /// The kernel's, as in [`std::fs::OpenOptions::open`]; [`InvalidInput`](io::ErrorKind::InvalidInput) if what is set
-    /// makes no sense.
+    /// The kernel's, as in [`std::fs::OpenOptions::open`];
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if what is set makes no sense.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let path = path.as_ref();
         blocking(|| self.0.open(path)).map(File::from)

@@ -31,7 +31,8 @@ functions! {
     copy(from, to) -> u64;
     /// Makes a folder. Go's `os.Mkdir`, in `os/file.go`.
     create_dir(path) -> ();
-    /// Makes a folder, and those that it is in, where there is none. Go's `os.MkdirAll`, in `os/path.go`.
+    /// Makes a folder, and those that it is in, where there is none. Go's `os.MkdirAll`, in
+    /// `os/path.go`.
     create_dir_all(path) -> ();
     /// Removes a file. Go's `os.Remove`, in `os/file_unix.go`.
     remove_file(path) -> ();
@@ -39,13 +40,16 @@ functions! {
     remove_dir(path) -> ();
     /// Removes a folder, and all that is in it. Go's `os.RemoveAll`, in `os/path.go`.
     remove_dir_all(path) -> ();
-    /// Gives a file or a folder another name, in place of a file that has it. Go's `os.Rename`, in `os/file.go`.
+    /// Gives a file or a folder another name, in place of a file that has it. Go's `os.Rename`, in
+    /// `os/file.go`.
     rename(from, to) -> ();
-    /// What the kernel knows of a file or a folder, or of the one that a link leads to. Go's `os.Stat`, in `os/stat.go`.
+    /// What the kernel knows of a file or a folder, or of the one that a link leads to. Go's
+    /// `os.Stat`, in `os/stat.go`.
     metadata(path) -> Metadata;
     /// What the kernel knows of a file, a folder or a link. Go's `os.Lstat`, in `os/stat.go`.
     symlink_metadata(path) -> Metadata;
-    /// The path from the root, without links in it. Go's `filepath.EvalSymlinks`, in `path/filepath/path.go`.
+    /// The path from the root, without links in it. Go's `filepath.EvalSymlinks`, in
+    /// `path/filepath/path.go`.
     canonicalize(path) -> PathBuf;
     /// Where a link leads. Go's `os.Readlink`.
     read_link(path) -> PathBuf;
@@ -57,8 +61,8 @@ functions! {
     exists(path) -> bool;
 }
 
-/// Writes all that is in a file: a new one if there is none, and otherwise in place of what was in it. Go's `os.WriteFile`, in
-/// `os/file.go`.
+/// Writes all that is in a file: a new one if there is none, and otherwise in place of what was in
+/// it. Go's `os.WriteFile`, in `os/file.go`.
 ///
 /// ```
 /// use gosched::fs;

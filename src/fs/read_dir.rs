@@ -88,7 +88,8 @@ impl DirEntry {
         self.0.file_name()
     }
 
-    /// What the kernel knows of it; of a link itself, if it is one. Go's `DirEntry.Info`, in `io/fs/fs.go`.
+    /// What the kernel knows of it; of a link itself, if it is one. Go's `DirEntry.Info`, in
+    /// `io/fs/fs.go`.
     ///
     /// # Errors
     /// The kernel's: for instance that it was removed since.
@@ -96,8 +97,8 @@ impl DirEntry {
         blocking(|| self.0.metadata())
     }
 
-    /// Whether it is a file, a folder, a link or something else. As a rule that was read with the name. Go's
-    /// `DirEntry.Type`, in `io/fs/fs.go`.
+    /// Whether it is a file, a folder, a link or something else. As a rule that was read with the
+    /// name. Go's `DirEntry.Type`, in `io/fs/fs.go`.
     ///
     /// # Errors
     /// As [`metadata`](Self::metadata).

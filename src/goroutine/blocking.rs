@@ -6,25 +6,26 @@ use crate::runtime::{
     entersyscall, exitsyscall, explored_number, on_goroutine, stop_if_asked, with_signals_blocked,
 };
 
-/// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile. For
-/// everything that waits in the kernel, or for a lock that isn't this crate's: [`std::fs::read`], a query of
-/// a database, [`std::thread::sleep`]. ([`fs`](crate::fs) and [`io`](crate::io) do it themselves;
-/// [`net`](crate::net) and [`process`](crate::process) need no thread that waits.) It is what Go does around each
-/// system call (`entersyscall` and `exitsyscall`, in `proc.go`). Without it others run, too, but the thread gets a
+/// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile.
+/// For everything that waits in the kernel, or for a lock that isn't this crate's:
+/// [`std::fs::read`], a query of a database, [`std::thread::sleep`]. ([`fs`](crate::fs) and
+/// [`io`](crate::io) do it themselves; [`net`](crate::net) and [`process`](crate::process) need no
+/// thread that waits.) It is what Go does around each system call (`entersyscall` and
+/// `exitsyscall`, in `proc.go`). Without it others run, too, but the thread gets a
 /// [signal](crate::proc::preemption#eintr) first.
 ///
-/// If `f` returns soon, it costs two changes of state, and no switch. If it doesn't, the monitor hands the P
-/// to another thread: after 20 µs at the earliest, after 10 ms at the latest. Then the goroutine has to wait
-/// for a P when `f` has returned. Each goroutine that is in here takes a thread; the limit is 10,000 (see
-/// [`set_max_threads`](crate::proc::set_max_threads)).
+/// If `f` returns soon, it costs two changes of state, and no switch. If it doesn't, the monitor
+/// hands the P to another thread: after 20 µs at the earliest, after 10 ms at the latest. Then the
+/// goroutine has to wait for a P when `f` has returned. Each goroutine that is in here takes a
+/// thread; the limit is 10,000 (see [`set_max_threads`](crate::proc::set_max_threads)).
 ///
 /// So it isn't always the cheaper way. A call that blocks for less than a tenth of a millisecond
 /// takes as much processor time without it, or less, and fewer threads; but others wait for the P
 /// meanwhile. [A table](crate::proc::preemption#blocking-or-not) has measurements.
 ///
-/// Inside `f` the goroutine can make goroutines, and do all that needs no wait (`try_recv`, a send to
-/// a channel with room). What has to wait panics, with a message that says so. A call inside another one just
-/// calls `f`, and so does one on a thread that isn't a goroutine's.
+/// Inside `f` the goroutine can make goroutines, and do all that needs no wait (`try_recv`, a send
+/// to a channel with room). What has to wait panics, with a message that says so. A call inside
+/// another one just calls `f`, and so does one on a thread that isn't a goroutine's.
 ///
 /// ```
 /// gosched::run(|| {
@@ -40,8 +41,9 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     struct Exit;
     impl Drop for Exit {
         fn drop(&mut self) {
-            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That a goroutine
-            // which shares thread-locals keeps nothing of one was promised: the end of `blocking` is such a point.
+            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That a
+            // goroutine which shares thread-locals keeps nothing of one was promised: the end of
+            // `blocking` is such a point.
             unsafe { exitsyscall() }
             // As in the prologue of the function that Go's caller calls next: a loop of short calls
             // is seldom where a signal can stop it.
@@ -52,8 +54,8 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     if !on_goroutine() || explored_number().is_some() {
         return f();
     }
-    // SAFETY: on a goroutine, which holds no runtime lock; Exit calls exitsyscall. An operation in `f` that
-    // has to wait finds that there is no P, and panics.
+    // SAFETY: on a goroutine, which holds no runtime lock; Exit calls exitsyscall. An operation in
+    // `f` that has to wait finds that there is no P, and panics.
     unsafe { entersyscall() };
     let _exit = Exit;
     f()
@@ -61,8 +63,8 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
 
 /// Drops the owner of a descriptor, whose close may wait, in [`blocking`].
 ///
-/// A signal ends such a close, which isn't begun again and says so to nobody. The runtime sends none
-/// to a thread in `blocking`, but one may be on its way by then. So they are blocked.
+/// A signal ends such a close, which isn't begun again and says so to nobody. The runtime sends
+/// none to a thread in `blocking`, but one may be on its way by then. So they are blocked.
 pub(crate) fn close<T>(owner: T) {
     blocking(|| with_signals_blocked(|| drop(owner)));
 }

@@ -1,4 +1,5 @@
-//! What a goroutine that is made of a closure runs: the closure comes and goes by the slot of the G.
+//! What a goroutine that is made of a closure runs: the closure comes and goes by the slot of the
+//! G.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -10,16 +11,16 @@ use crate::goroutine::outcome::{Outcome, Payload, catch_into, discard, discard_i
 use crate::runtime::runtime2::G;
 use crate::runtime::{Inherited, begin_locals, detached, end_locals, finish, note_panic, unseen, unwire};
 
-/// Moves the value of `from`, which is there, to `to`: by its address, since without optimisation each
-/// function that a value is passed to has a copy of it on its stack.
+/// Moves the value of `from`, which is there, to `to`: by its address, since without optimisation
+/// each function that a value is passed to has a copy of it on its stack.
 ///
 /// # Safety
 /// `to` is a place for a `V`.
 #[inline]
 pub(crate) unsafe fn move_out<V>(from: &mut Option<V>, to: *mut V) {
     let Some(value) = from else { unreachable!("a value is moved once") };
-    // SAFETY: `to` is a place for a `V`, as the caller says. The value is moved: `from` is overwritten, and
-    // doesn't drop it.
+    // SAFETY: `to` is a place for a `V`, as the caller says. The value is moved: `from` is
+    // overwritten, and doesn't drop it.
     unsafe {
         ptr::copy_nonoverlapping(value, to, 1);
         ptr::write(from, None);
@@ -29,8 +30,8 @@ pub(crate) unsafe fn move_out<V>(from: &mut Option<V>, to: *mut V) {
 /// Gives a new G what its body takes: the function in `f`, and `then`.
 ///
 /// # Safety
-/// The caller has made the G, for `body::<F, T, N>` with any `T`, and it can't run yet: its slot is empty, and the
-/// caller's alone.
+/// The caller has made the G, for `body::<F, T, N>` with any `T`, and it can't run yet: its slot is
+/// empty, and the caller's alone.
 #[inline(always)]
 pub(super) unsafe fn fill<F, N>(gp: &G, f: &mut Option<F>, then: N, inherited: Inherited) {
     inherited.give(gp);
@@ -53,8 +54,8 @@ where
 {
     // SAFETY: fill has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
-    // SAFETY: fill put an (F, N) there, and nobody else uses the slot before its end. Both are moved
-    // out, once.
+    // SAFETY: fill put an (F, N) there, and nobody else uses the slot before its end. Both are
+    // moved out, once.
     let both = unsafe { gp.ext.slot.value::<(F, N)>() };
     // SAFETY: as above.
     let then = unsafe { ptr::read(&raw const (*both).1) };

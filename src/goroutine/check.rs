@@ -1,15 +1,18 @@
-//! Goroutines that compute for long: how they let others run, and how many may go on without a processor.
+//! Goroutines that compute for long: how they let others run, and how many may go on without a
+//! processor.
 
 use crate::runtime;
 
-/// Lets others run if it is time for that: for loops that compute for long. It takes a few instructions.
+/// Lets others run if it is time for that: for loops that compute for long. It takes a few
+/// instructions.
 ///
 /// A loop without checks keeps nobody from running for long, either: after 10 ms it is
-/// [detached](crate::proc::preemption) by a signal, and waits for its turn as another thread. With checks it
-/// needs no thread of its own and no signal, and others wait for less.
+/// [detached](crate::proc::preemption) by a signal, and waits for its turn as another thread. With
+/// checks it needs no thread of its own and no signal, and others wait for less.
 ///
-/// On a thread that isn't a goroutine's it does nothing, and inside of [`blocking`](crate::blocking) neither. It
-/// may go on on another thread, as at each point where a goroutine waits.
+/// On a thread that isn't a goroutine's it does nothing, and inside of
+/// [`blocking`](crate::blocking) neither. It may go on on another thread, as at each point where a
+/// goroutine waits.
 ///
 /// ```
 /// let numbers = vec![1_u64; 1000];

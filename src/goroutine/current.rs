@@ -62,8 +62,8 @@ pub fn yield_now() {
 
 /// Ends the running goroutine; destructors on its stack run. Go's `runtime.Goexit`.
 ///
-/// It unwinds as a panic does, without a message, also out of [`blocking`](crate::blocking): a `catch_unwind`
-/// stops it. With `panic = "abort"` there is no unwinding, and the process ends.
+/// It unwinds as a panic does, without a message, also out of [`blocking`](crate::blocking): a
+/// `catch_unwind` stops it. With `panic = "abort"` there is no unwinding, and the process ends.
 ///
 /// ```
 /// fn read_all(lines: &[&str]) {
@@ -91,8 +91,8 @@ pub fn goexit() -> ! {
     resume_unwind(Box::new(Goexit))
 }
 
-/// The number of the running goroutine, also inside [`blocking`](crate::blocking): unique in the process,
-/// never 0. Go's `goid`, which reports show.
+/// The number of the running goroutine, also inside [`blocking`](crate::blocking): unique in the
+/// process, never 0. Go's `goid`, which reports show.
 ///
 /// ```
 /// gosched::run(|| {
@@ -111,8 +111,8 @@ pub fn goid() -> u64 {
     }
 }
 
-/// [`goid`] where there may be no goroutine: none on a thread that isn't a goroutine's. For what any code may call, such
-/// as a logger.
+/// [`goid`] where there may be no goroutine: none on a thread that isn't a goroutine's. For what
+/// any code may call, such as a logger.
 ///
 /// ```
 /// fn line(text: &str) -> String {
@@ -146,20 +146,24 @@ pub fn num_goroutine() -> usize {
 
 /// How many goroutines can run at once: the number of P's. It is 0 before the runtime has started.
 ///
-/// When the runtime starts, the environment variable `GOMAXPROCS` decides, if it is a positive number.
-/// Otherwise it is the number of processors that the process may use, or the limit of its control group
-/// (as a rule a container's) if that is lower: the quota divided by the period, rounded up, but at least
-/// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control groups.
+/// When the runtime starts, the environment variable `GOMAXPROCS` decides, if it is a positive
+/// number. Otherwise it is the number of processors that the process may use, or the limit of its
+/// control group (as a rule a container's) if that is lower: the quota divided by the period,
+/// rounded up, but at least
+/// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control
+///    groups.
 /// Go's `runtime.GOMAXPROCS(0)`, as it is since 1.25.
 ///
-/// So it goes on: if either changes while the program runs, the number follows within about a second; later if no
-/// goroutine runs, as nobody is woken for that. It doesn't once it was set, by the variable or by [`set_gomaxprocs`],
-/// until [`set_default_gomaxprocs`]; nor with `GODEBUG=updatemaxprocs=0`.
+/// So it goes on: if either changes while the program runs, the number follows within about a
+/// second; later if no goroutine runs, as nobody is woken for that. It doesn't once it was set, by
+/// the variable or by [`set_gomaxprocs`], until [`set_default_gomaxprocs`]; nor with
+/// `GODEBUG=updatemaxprocs=0`.
 ///
-/// What the process may use is what a thread of the runtime's may use that runs no goroutine. A container that is given
-/// other processors, or `taskset --all-tasks --pid`, changes that; what binds a single thread, the main thread as
-/// `taskset --pid` does, or a [locked](lock_os_thread) one, doesn't. A process that is moved to another control group
-/// keeps to the limit of the first; so it does if its descriptors are closed behind the runtime's back.
+/// What the process may use is what a thread of the runtime's may use that runs no goroutine. A
+/// container that is given other processors, or `taskset --all-tasks --pid`, changes that; what
+/// binds a single thread, the main thread as `taskset --pid` does, or a [locked](lock_os_thread)
+/// one, doesn't. A process that is moved to another control group keeps to the limit of the first;
+/// so it does if its descriptors are closed behind the runtime's back.
 ///
 /// ```
 /// gosched::run(|| {
@@ -171,9 +175,9 @@ pub fn gomaxprocs() -> usize {
     runtime::wanted_procs() as usize
 }
 
-/// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until every
-/// running goroutine has come to a point at which it can be stopped. From then on the number stays as it is, whatever
-/// the process may use. Go's `runtime.GOMAXPROCS`.
+/// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until
+/// every running goroutine has come to a point at which it can be stopped. From then on the number
+/// stays as it is, whatever the process may use. Go's `runtime.GOMAXPROCS`.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -186,12 +190,13 @@ pub fn gomaxprocs() -> usize {
 /// });
 /// ```
 ///
-/// While there is an [exploration](crate::explore), which has one P for itself, the number is noted for later. In the
-/// exploration it is 1, and setting it does nothing.
+/// While there is an [exploration](crate::explore), which has one P for itself, the number is noted
+/// for later. In the exploration it is 1, and setting it does nothing.
 ///
 /// # Panics
-/// If `n` is more than 16,384, the most P's that there can be; inside [`blocking`](crate::blocking); and
-/// before the first call of [`run`](crate::run), where the environment variable is the way to set it.
+/// If `n` is more than 16,384, the most P's that there can be; inside
+/// [`blocking`](crate::blocking); and before the first call of [`run`](crate::run), where the
+/// environment variable is the way to set it.
 #[track_caller]
 pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
     assert!(
@@ -202,9 +207,10 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
     runtime::set_gomaxprocs(n.get() as i32) as usize
 }
 
-/// Has as many P's as there are by default, whatever the environment variable says: it undoes [`set_gomaxprocs`], and
-/// from now on the number follows what the process may use, as [`gomaxprocs`] says. If it does already, it is brought up
-/// to date at once. Go's `runtime.SetDefaultGOMAXPROCS`.
+/// Has as many P's as there are by default, whatever the environment variable says: it undoes
+/// [`set_gomaxprocs`], and from now on the number follows what the process may use, as
+/// [`gomaxprocs`] says. If it does already, it is brought up to date at once. Go's
+/// `runtime.SetDefaultGOMAXPROCS`.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -218,7 +224,8 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
 /// });
 /// ```
 ///
-/// While there is an [exploration](crate::explore), the number is noted for later, as that of [`set_gomaxprocs`] is.
+/// While there is an [exploration](crate::explore), the number is noted for later, as that of
+/// [`set_gomaxprocs`] is.
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking); and before the first call of [`run`](crate::run).
@@ -228,8 +235,8 @@ pub fn set_default_gomaxprocs() {
     runtime::set_default_gomaxprocs();
 }
 
-/// While it lives, its goroutine is locked to its thread: see [`lock_os_thread`]. Dropping it is Go's
-/// `runtime.UnlockOSThread`.
+/// While it lives, its goroutine is locked to its thread: see [`lock_os_thread`]. Dropping it is
+/// Go's `runtime.UnlockOSThread`.
 ///
 /// ```
 /// gosched::run(|| {
@@ -245,15 +252,15 @@ pub struct OsThreadLock {
     not_send: PhantomData<*const ()>,
 }
 
-/// Locks the running goroutine to the thread that it is on: the goroutine runs on no other thread, and the
-/// thread runs no other goroutine. For libraries that keep state in the thread. Locks nest. Go's
-/// `runtime.LockOSThread`.
+/// Locks the running goroutine to the thread that it is on: the goroutine runs on no other thread,
+/// and the thread runs no other goroutine. For libraries that keep state in the thread. Locks nest.
+/// Go's `runtime.LockOSThread`.
 ///
-/// If the goroutine ends without having unlocked (the guard was leaked), its thread ends, too, as its state
-/// may have been changed. For the same reason new threads are never made by a locked one.
+/// If the goroutine ends without having unlocked (the guard was leaked), its thread ends, too, as
+/// its state may have been changed. For the same reason new threads are never made by a locked one.
 ///
-/// The thread sleeps while its goroutine is parked: so each locked goroutine costs a thread, and each switch
-/// to it is one of the kernel's.
+/// The thread sleeps while its goroutine is parked: so each locked goroutine costs a thread, and
+/// each switch to it is one of the kernel's.
 ///
 /// ```
 /// use std::fs::read_link;

@@ -9,8 +9,8 @@ use crate::goroutine::future::wake_elsewhere;
 use crate::goroutine::{JoinError, JoinHandle};
 use crate::runtime::{EndWaker, ended, keep_waker, set_end_waker, take_end_waker};
 
-/// The future of a [`JoinHandle`]: ready with the goroutine's result when it has ended. It may be polled by any runtime, and
-/// on any thread.
+/// The future of a [`JoinHandle`]: ready with the goroutine's result when it has ended. It may be
+/// polled by any runtime, and on any thread.
 ///
 /// If it is dropped, the goroutine goes on, as with the handle.
 ///

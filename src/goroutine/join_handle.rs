@@ -17,9 +17,10 @@ use crate::runtime::{
     Limit, drop_handle, ended, must_wait, nanos, point, wait_for_end, wait_for_end_limited, when,
 };
 
-/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped; of a panic,
-/// nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). (If the result's
-/// drop panics, it is a fatal error, as it is with a thread's: nobody is there whose panic it could be.)
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped;
+/// of a panic, nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process
+/// instead). (If the result's drop panics, it is a fatal error, as it is with a thread's: nobody is
+/// there whose panic it could be.)
 ///
 /// ```
 /// gosched::run(|| {
@@ -34,7 +35,8 @@ pub struct JoinHandle<T> {
     result: PhantomData<Outcome<T>>,
 }
 
-// SAFETY: it shares only atomics with the goroutine, until that has ended; the T that it returns is Send.
+// SAFETY: it shares only atomics with the goroutine, until that has ended; the T that it returns is
+// Send.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: a `&JoinHandle` only reads an atomic: whether the goroutine has ended.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
@@ -47,7 +49,8 @@ impl<T> JoinHandle<T> {
     /// The handle of a new goroutine.
     ///
     /// # Safety
-    /// [`Builder::spawn`](crate::Builder) made `gp` with a result of type `T`, and it has no other handle.
+    /// [`Builder::spawn`](crate::Builder) made `gp` with a result of type `T`, and it has no other
+    /// handle.
     #[inline(always)]
     pub(crate) unsafe fn new(gp: &'static G) -> Self {
         JoinHandle { gp, result: PhantomData }
@@ -69,7 +72,8 @@ impl<T> JoinHandle<T> {
     /// If it panicked, or ended by [`goexit`](crate::goexit).
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         point("join");
@@ -84,8 +88,9 @@ impl<T> JoinHandle<T> {
         unsafe { outcome.assume_init_read() }.map_err(|payload| JoinError { payload })
     }
 
-    /// [`join`](Self::join) with a time limit. When the time is over, the handle is in the error, and the goroutine goes on.
-    /// With a context it is [`Context::join`](crate::context::Context::join).
+    /// [`join`](Self::join) with a time limit. When the time is over, the handle is in the error,
+    /// and the goroutine goes on. With a context it is
+    /// [`Context::join`](crate::context::Context::join).
     ///
     /// ```
     /// use std::time::Duration;
@@ -104,7 +109,8 @@ impl<T> JoinHandle<T> {
     /// If the goroutine hasn't ended when `timeout` is over.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn join_timeout(mut self, timeout: Duration) -> Result<Result<T, JoinError>, Self> {
         if !ended(self.gp) && !timeout.is_zero() {
@@ -156,8 +162,8 @@ impl<T> JoinHandle<T> {
 /// Gives up the handle of `gp`, of which there is one, and whose result is a `T`.
 #[inline(always)]
 fn release<T>(gp: &'static G, take: impl FnOnce(*mut Outcome<T>)) {
-    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then the outcome
-    // is in its slot, and the handle's alone. `take` moves or drops it.
+    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then
+    // the outcome is in its slot, and the handle's alone. `take` moves or drops it.
     drop_handle(gp, || unsafe {
         take(gp.ext.slot.value());
         gp.ext.slot.clear::<Outcome<T>>();
@@ -191,7 +197,8 @@ pub struct JoinError {
     payload: Payload,
 }
 
-// SAFETY: of a shared payload nothing is used but its type's name, and its text if it is a string, which may be shared.
+// SAFETY: of a shared payload nothing is used but its type's name, and its text if it is a string,
+// which may be shared.
 unsafe impl Sync for JoinError {}
 
 impl JoinError {

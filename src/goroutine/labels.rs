@@ -1,4 +1,5 @@
-//! Labels of goroutines, by which a profile or a trace tells them apart. Go's `label.go`, in `runtime/pprof`.
+//! Labels of goroutines, by which a profile or a trace tells them apart. Go's `label.go`, in
+//! `runtime/pprof`.
 //!
 //! A new goroutine has the labels that its maker has at that time.
 //!
@@ -19,7 +20,8 @@ use crate::goroutine::current::{not_a_goroutine, running};
 use crate::runtime::runtime2::G;
 use crate::runtime::{LabelMap, get_prof_label, set_own_label};
 
-/// An immutable set of labels, each with a key and a value. A clone is a count in an `Arc`. Go's `LabelSet`.
+/// An immutable set of labels, each with a key and a value. A clone is a count in an `Arc`. Go's
+/// `LabelSet`.
 ///
 /// ```
 /// use gosched::labels::{labels, with_labels};
@@ -120,14 +122,15 @@ pub fn labels() -> Labels {
 /// [events](crate::proc::Event) of it.
 ///
 /// # Safety
-/// `gp` has begun, and until this returns it neither runs on another thread nor ends: its labels could be
-/// freed while they are read. So it is for the goroutine of an event, while the tracer is called with that.
+/// `gp` has begun, and until this returns it neither runs on another thread nor ends: its labels
+/// could be freed while they are read. So it is for the goroutine of an event, while the tracer is
+/// called with that.
 pub unsafe fn labels_of(gp: &G) -> Labels {
     Labels(get_prof_label(gp))
 }
 
-/// Replaces the labels of the running goroutine; returns those that it had. As a rule [`with_labels`] is the
-/// better way. Go's `SetGoroutineLabels`.
+/// Replaces the labels of the running goroutine; returns those that it had. As a rule
+/// [`with_labels`] is the better way. Go's `SetGoroutineLabels`.
 ///
 /// ```
 /// use gosched::labels::{Labels, labels, set_labels};
@@ -148,8 +151,9 @@ pub fn set_labels(labels: Labels) -> Labels {
     Labels(set_own_label(gp, labels.0))
 }
 
-/// Adds labels to those of the running goroutine while it calls `f`; goroutines that `f` makes have them,
-/// too. Afterwards, also after a panic, the goroutine has the labels that it had before. Go's `Do`.
+/// Adds labels to those of the running goroutine while it calls `f`; goroutines that `f` makes have
+/// them, too. Afterwards, also after a panic, the goroutine has the labels that it had before. Go's
+/// `Do`.
 ///
 /// ```
 /// use gosched::labels::{labels, with_labels};

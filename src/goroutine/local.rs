@@ -1,4 +1,5 @@
-//! [`goroutine_local!`](crate::goroutine_local!): what each goroutine has one of, whatever its kind.
+//! [`goroutine_local!`](crate::goroutine_local!): what each goroutine has one of, whatever its
+//! kind.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -29,20 +30,22 @@ use crate::runtime::{Key, with_values};
 /// });
 /// ```
 ///
-/// A value is made when the goroutine first uses it, and dropped when its function has returned or panicked, before
-/// [`join`](crate::JoinHandle::join) returns, and before its [thread-locals](crate#thread-locals) are. One that is
-/// declared `inherit`, of a type that is `Clone + Send`, goes to the goroutines that the goroutine makes: each begins
-/// with a clone of it, if there is one at that time. That is so for those of [`go`](crate::go()), of a scope, of
-/// [`iter::pull`](crate::iter::pull), and for [`run`](crate::run)'s; what a timer, the end of a context or a waker begins
-/// gets none. A thread that isn't a goroutine's has values, too,
-/// until it ends. A goroutine with none pays nothing. (The clone is made in `go`: in a `with_borrow_mut` of an inherited
-/// `RefCell`, that panics.)
+/// A value is made when the goroutine first uses it, and dropped when its function has returned or
+/// panicked, before [`join`](crate::JoinHandle::join) returns, and before its
+/// [thread-locals](crate#thread-locals) are. One that is declared `inherit`, of a type that is
+/// `Clone + Send`, goes to the goroutines that the goroutine makes: each begins with a clone of it,
+/// if there is one at that time. That is so for those of [`go`](crate::go()), of a scope, of
+/// [`iter::pull`](crate::iter::pull), and for [`run`](crate::run)'s; what a timer, the end of a
+/// context or a waker begins gets none. A thread that isn't a goroutine's has values, too, until it
+/// ends. A goroutine with none pays nothing. (The clone is made in `go`: in a `with_borrow_mut` of
+/// an inherited `RefCell`, that panics.)
 ///
-/// A goroutine with thread-locals of its own could do with `thread_local!`, which takes less time, and has no `inherit`.
-/// One that [shares those of its threads](crate::Builder::shared_locals) has these alone, and they may be used on both
-/// sides of a park.
+/// A goroutine with thread-locals of its own could do with `thread_local!`, which takes less time,
+/// and has no `inherit`. One that [shares those of its threads](crate::Builder::shared_locals) has
+/// these alone, and they may be used on both sides of a park.
 ///
-/// Goroutines that [`proc`](crate::proc) or a C program makes can have values; they are never dropped.
+/// Goroutines that [`proc`](crate::proc) or a C program makes can have values; they are never
+/// dropped.
 #[macro_export]
 macro_rules! goroutine_local {
     () => {};
@@ -155,7 +158,8 @@ impl<T: 'static> GoroutineLocal<T> {
     /// ```
     ///
     /// # Panics
-    /// If the value has been dropped, as [`try_with`](Self::try_with) says; and as `f` does, or what makes the value.
+    /// If the value has been dropped, as [`try_with`](Self::try_with) says; and as `f` does, or
+    /// what makes the value.
     #[track_caller]
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         match self.try_with(f) {
@@ -166,8 +170,8 @@ impl<T: 'static> GoroutineLocal<T> {
         }
     }
 
-    /// [`with`](Self::with) where the value may have been dropped: in a destructor of another goroutine-local, or of a
-    /// thread-local.
+    /// [`with`](Self::with) where the value may have been dropped: in a destructor of another
+    /// goroutine-local, or of a thread-local.
     ///
     /// ```
     /// use std::cell::Cell;

@@ -1,17 +1,17 @@
-//! Goroutines, safely: starting the runtime, making one from a closure, getting its result, asking about
-//! oneself.
+//! Goroutines, safely: starting the runtime, making one from a closure, getting its result, asking
+//! about oneself.
 //!
-//! A closure runs on a fixed stack, which never moves: it may keep pointers to its locals anywhere. It waits
-//! for its start, and its result for the handle, in the slot of the goroutine's home page, or in a box if it
-//! is too large for that.
+//! A closure runs on a fixed stack, which never moves: it may keep pointers to its locals anywhere.
+//! It waits for its start, and its result for the handle, in the slot of the goroutine's home page,
+//! or in a box if it is too large for that.
 //!
-//! - A panic unwinds to the base of its goroutine and is what `join` returns; `run` resumes its main's in the
-//!   caller. `goexit` unwinds, too.
-//! - It has thread-locals of its own, so it may do what a thread may, and nothing here is `unsafe` but what has goroutines
-//!   share those of their threads, and `labels_of`, which is for tracers.
-//! - What waits does so on a goroutine. A thread that isn't one is made one for the time of the wait, in
-//!   which nothing of the program's is called; inside of `blocking`, and before the first `run`, it panics
-//!   and says so.
+//! - A panic unwinds to the base of its goroutine and is what `join` returns; `run` resumes its
+//!   main's in the caller. `goexit` unwinds, too.
+//! - It has thread-locals of its own, so it may do what a thread may, and nothing here is `unsafe`
+//!   but what has goroutines share those of their threads, and `labels_of`, which is for tracers.
+//! - What waits does so on a goroutine. A thread that isn't one is made one for the time of the
+//!   wait, in which nothing of the program's is called; inside of `blocking`, and before the first
+//!   `run`, it panics and says so.
 //!
 //! # Files
 //!

@@ -1,5 +1,5 @@
-//! What goroutines end with. Results go by their address: without optimisation each function that a value is
-//! passed to has a copy of it on its stack, and goroutines' stacks are small.
+//! What goroutines end with. Results go by their address: without optimisation each function that a
+//! value is passed to has a copy of it on its stack, and goroutines' stacks are small.
 
 use std::any::Any;
 use std::mem::MaybeUninit;
@@ -44,7 +44,8 @@ pub(super) unsafe fn put<T>(place: *mut Outcome<T>, payload: Option<Payload>, va
     }
 }
 
-/// Drops the payload or, without one, the result at `value`, which nobody takes; says whether it was a panic.
+/// Drops the payload or, without one, the result at `value`, which nobody takes; says whether it
+/// was a panic.
 ///
 /// # Safety
 /// There is a payload or a result.

@@ -11,16 +11,18 @@ use crate::goroutine::outcome::{Payload, catch_into};
 use crate::goroutine::spawn::Special;
 use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, run_main};
 
-/// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime, which puts a hook
-/// in front of std's panic hook, unless the program has set one of its own: see [Panics](crate#panics).
+/// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime, which
+/// puts a hook in front of std's panic hook, unless the program has set one of its own: see
+/// [Panics](crate#panics).
 ///
 /// The calling thread waits meanwhile; it isn't a goroutine. When this returns, other goroutines
 /// go on, and it may be called again, also by several threads at once. A panic of `main` goes
 /// on in the caller.
 ///
-/// If `main` and all other goroutines wait, and there is no thread left that could wake one, that is a
-/// deadlock: the process ends with Go's message and status 2. If a thread that isn't the runtime's might
-/// wake one, it is only said on stderr, after two seconds: see [`DeadlockMode`](crate::DeadlockMode).
+/// If `main` and all other goroutines wait, and there is no thread left that could wake one, that
+/// is a deadlock: the process ends with Go's message and status 2. If a thread that isn't the
+/// runtime's might wake one, it is only said on stderr, after two seconds: see
+/// [`DeadlockMode`](crate::DeadlockMode).
 ///
 /// ```
 /// let sum: u32 = gosched::run(|| {
@@ -31,10 +33,10 @@ use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, ru
 /// ```
 ///
 /// # Panics
-/// If it is called on a goroutine; if there is no thread or no stack to start with, goroutines can't have
-/// [thread-locals of their own](crate#thread-locals) here, or the kernel enforces a shadow stack: [`Builder::run`]
-/// returns that as an error. As `main` does; and if `main` ends by [`goexit`](crate::goexit), as there is no value to
-/// return then.
+/// If it is called on a goroutine; if there is no thread or no stack to start with, goroutines
+/// can't have [thread-locals of their own](crate#thread-locals) here, or the kernel enforces a
+/// shadow stack: [`Builder::run`] returns that as an error. As `main` does; and if `main` ends by
+/// [`goexit`](crate::goexit), as there is no value to return then.
 #[track_caller]
 pub fn run<F, T>(main: F) -> T
 where
@@ -71,14 +73,16 @@ impl Builder {
     /// # Errors
     /// - As [`go`](Self::go).
     /// - There is no thread to start with.
-    /// - Goroutines can't have thread-locals of their own here ([`Unsupported`](io::ErrorKind::Unsupported)). Then the
-    ///   runtime hasn't started, and the program may choose to have them
-    ///   [shared](crate::set_default_shared_locals), and try again.
+    /// - Goroutines can't have thread-locals of their own here
+    ///   ([`Unsupported`](io::ErrorKind::Unsupported)). Then the runtime hasn't started, and the
+    ///   program may choose to have them [shared](crate::set_default_shared_locals), and try again.
     /// - The kernel enforces a shadow stack (CET on x86-64, GCS on aarch64) for the calling thread
-    ///   ([`Unsupported`](io::ErrorKind::Unsupported)). The error says how to run the program without.
+    ///   ([`Unsupported`](io::ErrorKind::Unsupported)). The error says how to run the program
+    ///   without.
     ///
     /// # Panics
-    /// If it is called on a goroutine; as `main` does; and if `main` ends by [`goexit`](crate::goexit).
+    /// If it is called on a goroutine; as `main` does; and if `main` ends by
+    /// [`goexit`](crate::goexit).
     #[track_caller]
     pub fn run<F, T>(self, main: F) -> io::Result<T>
     where

@@ -55,8 +55,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// ```
 ///
 /// # Panics
-/// If a goroutine of the scope has panicked and wasn't joined; as `f` does; and if it isn't called on a
-/// goroutine, or is inside [`blocking`](crate::blocking).
+/// If a goroutine of the scope has panicked and wasn't joined; as `f` does; and if it isn't called
+/// on a goroutine, or is inside [`blocking`](crate::blocking).
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -70,7 +70,8 @@ where
         env: PhantomData,
     };
     let (f, mut value) = (ManuallyDrop::new(f), MaybeUninit::uninit());
-    // Caught, because the goroutines that `f` has made borrow from the caller: they are waited for first.
+    // Caught, because the goroutines that `f` has made borrow from the caller: they are waited for
+    // first.
     // SAFETY: it is moved out here, and isn't used again.
     let payload = catch_into(&mut value, || unsafe { ptr::read(&*f) }(&scope));
     scope.running.wait();
@@ -132,11 +133,12 @@ impl<'scope> Scope<'scope, '_> {
             // Last: the scope may be gone after this.
             self.running.done();
         };
-        // Counted off again if there is no goroutine, also where what it would have inherited panics when it is cloned.
+        // Counted off again if there is no goroutine, also where what it would have inherited
+        // panics when it is cloned.
         let counted = self.running.guard();
-        // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns; that waits
-        // for the `done` of `ended`, the last thing that touches the scope. The handle can't outlive 'scope,
-        // either.
+        // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns;
+        // that waits for the `done` of `ended`, the last thing that touches the scope. The handle
+        // can't outlive 'scope, either.
         let gp = unsafe { builder.spawn(created_at, f, ended, Inherited::new()) }?;
         forget(counted);
         // SAFETY: spawn made the G with a T for a result; this is its only handle.

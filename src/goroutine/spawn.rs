@@ -16,16 +16,17 @@ use crate::runtime::{
 /// Runs `f` on a new goroutine. Go's `go` statement.
 ///
 /// The goroutine goes on if the handle is dropped. A panic in it is printed by std's hook, ends the
-/// goroutine and nothing else, and is the error of [`join`](JoinHandle::join); if nobody joins it, the
-/// program goes on, unless [`set_panic_mode`](crate::set_panic_mode) has said otherwise.
+/// goroutine and nothing else, and is the error of [`join`](JoinHandle::join); if nobody joins it,
+/// the program goes on, unless [`set_panic_mode`](crate::set_panic_mode) has said otherwise.
 ///
-/// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and ends in a
-/// guard page. In a debug build, whose frames are several times as large, it has 1 MiB. [`Builder`] makes
-/// larger ones, and [`set_default_stack_size`] has all be larger. Its [thread-locals](crate#thread-locals) are in there,
-/// too, as those of a thread are: a few KiB, as a rule.
+/// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and
+/// ends in a guard page. In a debug build, whose frames are several times as large, it has 1 MiB.
+/// [`Builder`] makes larger ones, and [`set_default_stack_size`] has all be larger. Its
+/// [thread-locals](crate#thread-locals) are in there, too, as those of a thread are: a few KiB, as
+/// a rule.
 ///
-/// What `f` captures, and its result, are on that stack, too: without optimisation up to three copies of
-/// each.
+/// What `f` captures, and its result, are on that stack, too: without optimisation up to three
+/// copies of each.
 ///
 /// It can be called on any thread once the runtime has started, which the first call of
 /// [`run`](crate::run) does.
@@ -53,15 +54,15 @@ where
     }
 }
 
-/// Sets how large the stack of a goroutine is, with its [thread-locals](crate#thread-locals), at least, if who makes
-/// it doesn't say that: of one that is made by [`go`], or by a [`Builder`] without
-/// [`stack_size`](Builder::stack_size). It is called before the
-/// first [`run`](crate::run). What `GOSCHED_STACK_SIZE` says goes before: with that in the environment, a
-/// program can be tried with larger stacks.
+/// Sets how large the stack of a goroutine is, with its [thread-locals](crate#thread-locals), at
+/// least, if who makes it doesn't say that: of one that is made by [`go`], or by a [`Builder`]
+/// without [`stack_size`](Builder::stack_size). It is called before the first [`run`](crate::run).
+/// What `GOSCHED_STACK_SIZE` says goes before: with that in the environment, a program can be tried
+/// with larger stacks.
 ///
-/// Only what is used takes memory, but address space is reserved: a million stacks of 1 MiB are one of the
-/// 128 TiB that a process has. And the larger the stacks are, the more page tables they need. That
-/// is why the default isn't the 2 MiB of std's threads. Of 100,000 that wait, each took:
+/// Only what is used takes memory, but address space is reserved: a million stacks of 1 MiB are one
+/// of the 128 TiB that a process has. And the larger the stacks are, the more page tables they
+/// need. That is why the default isn't the 2 MiB of std's threads. Of 100,000 that wait, each took:
 ///
 /// | stack | memory | page tables | address space |
 /// | --- | ---: | ---: | ---: |
@@ -84,7 +85,8 @@ where
 /// ```
 ///
 /// # Errors
-/// If the runtime has started, or `size` is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+/// If the runtime has started, or `size` is more than 1 GiB
+/// ([`InvalidInput`](io::ErrorKind::InvalidInput)).
 pub fn set_default_stack_size(size: usize) -> io::Result<()> {
     runtime::set_default_stack_size(size)
 }
@@ -96,7 +98,8 @@ pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
     panic!("gosched::{what}: can't make a goroutine: {error}")
 }
 
-/// Makes goroutines with a name, with a stack of another size, or with the thread-locals of their threads.
+/// Makes goroutines with a name, with a stack of another size, or with the thread-locals of their
+/// threads.
 ///
 /// ```
 /// gosched::run(|| {
@@ -129,7 +132,8 @@ pub(super) struct Special {
 impl Special {
     pub(super) const NOTHING: Special = Special { stack: Ok(None), own_locals: None };
 
-    /// The kind, where `usual` is that of one of which nothing was said but whose thread-locals it has.
+    /// The kind, where `usual` is that of one of which nothing was said but whose thread-locals it
+    /// has.
     #[cold]
     pub(super) fn kind(&self, usual: StackKind) -> io::Result<StackKind> {
         if !started() {
@@ -156,8 +160,8 @@ impl Builder {
         Builder { name: Name::NONE, special: None }
     }
 
-    /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes, with
-    /// escapes for control characters. So any text may be a name; one with a NUL, which std's
+    /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes,
+    /// with escapes for control characters. So any text may be a name; one with a NUL, which std's
     /// `Builder` refuses, is none for a thread.
     ///
     /// It isn't the name of [`std::thread::current`]. Only std can set that, for a thread that it
@@ -182,8 +186,8 @@ impl Builder {
         Builder { name: Name::new(name), ..self }
     }
 
-    /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a power of two
-    /// of pages. Only what is used takes memory. What it is otherwise, [`go`] says.
+    /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a
+    /// power of two of pages. Only what is used takes memory. What it is otherwise, [`go`] says.
     ///
     /// ```
     /// gosched::run(|| {
@@ -217,7 +221,8 @@ impl Builder {
     /// - The runtime hasn't started.
     /// - There is no memory or address space for a stack
     ///   ([`OutOfMemory`](io::ErrorKind::OutOfMemory), or what the kernel says).
-    /// - The kernel has no mapping left for the guard page ([`OutOfMemory`](io::ErrorKind::OutOfMemory)).
+    /// - The kernel has no mapping left for the guard page
+    ///   ([`OutOfMemory`](io::ErrorKind::OutOfMemory)).
     /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
     /// - It is to have [thread-locals of its own](crate#thread-locals), and can't here
     ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
@@ -231,8 +236,8 @@ impl Builder {
         self.make(Location::caller(), &mut Some(f), Inherited::new())
     }
 
-    /// [`go`](Self::go) for a goroutine of the crate's own, which inherits nothing: it may never end, and is made where
-    /// nothing of the program's is to run.
+    /// [`go`](Self::go) for a goroutine of the crate's own, which inherits nothing: it may never
+    /// end, and is made where nothing of the program's is to run.
     ///
     /// # Errors
     /// As [`go`](Self::go).
@@ -293,14 +298,15 @@ impl Builder {
         scope.spawn(self, Location::caller(), &mut Some(f))
     }
 
-    /// Makes a goroutine that runs the function in `f`, and takes it, and then calls `then`. Before that `f`
-    /// is dropped, and so is the result if the handle is gone; otherwise the handle drops it. `then` gets the
-    /// G, and is told whether `f` panicked and there was no handle to take that.
+    /// Makes a goroutine that runs the function in `f`, and takes it, and then calls `then`. Before
+    /// that `f` is dropped, and so is the result if the handle is gone; otherwise the handle drops
+    /// it. `then` gets the G, and is told whether `f` panicked and there was no handle to take
+    /// that.
     ///
     /// # Safety
-    /// What `F` and `T` borrow lives until `then` is called, and what the handle's `T` borrows until the
-    /// handle is dropped; what `N` borrows lives until `then` returns. The caller makes exactly one handle of
-    /// the G.
+    /// What `F` and `T` borrow lives until `then` is called, and what the handle's `T` borrows
+    /// until the handle is dropped; what `N` borrows lives until `then` returns. The caller makes
+    /// exactly one handle of the G.
     #[inline(always)]
     pub(crate) unsafe fn spawn<F, T, N>(
         self,
@@ -326,8 +332,8 @@ impl Builder {
         Ok(gp)
     }
 
-    /// Makes a goroutine of the function in `f` that has no handle and doesn't run yet: it waits for a descriptor, and
-    /// the caller, or who that passes it to, makes it ready.
+    /// Makes a goroutine of the function in `f` that has no handle and doesn't run yet: it waits
+    /// for a descriptor, and the caller, or who that passes it to, makes it ready.
     ///
     /// # Errors
     /// As [`go`](Self::go).
@@ -351,7 +357,8 @@ impl Builder {
     /// The kind to make.
     ///
     /// # Errors
-    /// If the runtime hasn't started, the stack size is too large, or it can't have thread-locals of its own here.
+    /// If the runtime hasn't started, the stack size is too large, or it can't have thread-locals
+    /// of its own here.
     #[inline(always)]
     pub(crate) fn kind(&self) -> io::Result<StackKind> {
         self.special.as_ref().map_or_else(default_kind, |special| special.kind(fixed_kind()))

@@ -10,7 +10,8 @@ use crate::net::Pollable;
 use crate::net::registration::is_ready;
 use crate::runtime::Mode;
 
-/// Connects to `addr`; waits until `deadline` at the latest. Go's `netFD.connect`, in `net/fd_unix.go`.
+/// Connects to `addr`; waits until `deadline` at the latest. Go's `netFD.connect`, in
+/// `net/fd_unix.go`.
 #[track_caller]
 pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Result<Pollable<net::TcpStream>> {
     let stream = begin(addr)?;
@@ -69,9 +70,11 @@ fn begin_once(addr: &SocketAddr) -> io::Result<net::TcpStream> {
     Ok(net::TcpStream::from(socket))
 }
 
-/// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has failed.
+/// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has
+/// failed.
 pub(super) fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
-    // First: a stream that isn't connected, and isn't waited for, has failed, and may have told why before.
+    // First: a stream that isn't connected, and isn't waited for, has failed, and may have told why
+    // before.
     is_ready(stream.as_fd(), Mode::Write)?;
     match stream.take_error()? {
         Some(error) => Err(error),

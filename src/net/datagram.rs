@@ -13,8 +13,8 @@ macro_rules! datagrams {
             /// Each has the errors of [`read_with`](Pollable::read_with), and panics where
             /// [`readable`](Pollable::readable) does.
             impl Pollable<$inner> {
-                /// Receives a datagram; bytes that don't fit into `buf` are lost. Returns how many bytes
-                /// there are now, and the sender's address.
+                /// Receives a datagram; bytes that don't fit into `buf` are lost. Returns how many
+                /// bytes there are now, and the sender's address.
                 ///
                 /// # Errors
                 /// As [`read_with`](Self::read_with).
@@ -23,7 +23,8 @@ macro_rules! datagrams {
                     self.read_with(|socket| socket.recv_from(buf))
                 }
 
-                /// Sends a datagram to the address that the socket is connected to; returns its length.
+                /// Sends a datagram to the address that the socket is connected to; returns its
+                /// length.
                 ///
                 /// # Errors
                 /// As [`write_with`](Self::write_with).
@@ -32,8 +33,8 @@ macro_rules! datagrams {
                     self.write_with(|socket| socket.send(buf))
                 }
 
-                /// Receives a datagram from that address; bytes that don't fit into `buf` are lost. Returns
-                /// how many bytes there are now.
+                /// Receives a datagram from that address; bytes that don't fit into `buf` are lost.
+                /// Returns how many bytes there are now.
                 ///
                 /// # Errors
                 /// As [`read_with`](Self::read_with).

@@ -149,8 +149,8 @@ impl Builder {
     /// In each case `f` and `stream` are dropped.
     ///
     /// # Panics
-    /// If it must wait for its turn inside [`blocking`](crate::blocking). If there is no memory for a goroutine when `f` is to
-    /// run, the process ends.
+    /// If it must wait for its turn inside [`blocking`](crate::blocking). If there is no memory for
+    /// a goroutine when `f` is to run, the process ends.
     #[track_caller]
     pub fn go_when_readable<S, F, R>(self, stream: S, f: F) -> io::Result<()>
     where

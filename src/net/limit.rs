@@ -12,8 +12,8 @@ use crate::runtime::{
 /// The limit of one operation.
 #[derive(Default)]
 pub(crate) struct Limit<'a> {
-    /// When it ends by its timeout, if it has one: known from its first wait on. There may be several waits, as
-    /// wakeups may be spurious; they have one limit together.
+    /// When it ends by its timeout, if it has one: known from its first wait on. There may be
+    /// several waits, as wakeups may be spurious; they have one limit together.
     pub(super) ends: Option<Option<Instant>>,
     /// What may end it sooner.
     canceled: Option<&'a Cancellation>,
@@ -25,8 +25,8 @@ impl<'a> Limit<'a> {
         Limit { ends: None, canceled: Some(cancellation) }
     }
 
-    /// Calls `waits`, a wait of the operation for `mode`, of which there is one at a time. If there is a cancellation and it
-    /// comes, that ends as if the deadline had passed. On a goroutine.
+    /// Calls `waits`, a wait of the operation for `mode`, of which there is one at a time. If there
+    /// is a cancellation and it comes, that ends as if the deadline had passed. On a goroutine.
     pub(super) fn until_canceled<R>(
         &self,
         pd: &'static PollDesc,
@@ -42,8 +42,8 @@ impl<'a> Limit<'a> {
                 semrelease(&ended);
             })
         };
-        // SAFETY: the flag is set before with_limit returns, or not at all. If it is, what ends the wait uses `ended`
-        // until it has added to it, which is waited for.
+        // SAFETY: the flag is set before with_limit returns, or not at all. If it is, what ends the
+        // wait uses `ended` until it has added to it, which is waited for.
         let result = unsafe { with_limit(runtime::Limit::Canceled(cancellation), &give_up, waits) };
         if canceled.get() {
             semacquire(&ended);

@@ -23,10 +23,10 @@
 //! .unwrap();
 //! ```
 //!
-//! [`Pollable`] wraps anything with a descriptor that the kernel can poll. [`TcpStream`] and the like are
-//! `Pollable`s of std's types of the same names, and have their functions; for others there is
-//! [`get_ref`](Pollable::get_ref). (Don't call `set_nonblocking(false)` there: operations would then block
-//! the thread, and its P.)
+//! [`Pollable`] wraps anything with a descriptor that the kernel can poll. [`TcpStream`] and the
+//! like are `Pollable`s of std's types of the same names, and have their functions; for others
+//! there is [`get_ref`](Pollable::get_ref). (Don't call `set_nonblocking(false)` there: operations
+//! would then block the thread, and its P.)
 //!
 //! | to | in Go | here |
 //! | --- | --- | --- |
@@ -37,8 +37,9 @@
 //! | wait without a goroutine | | [`go_when_readable`] |
 //! | read and write at once | | `&TcpStream` is [`Read`](std::io::Read) and [`Write`](std::io::Write) |
 //!
-//! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the runtime has
-//! started. Inside [`blocking`](crate::blocking) an operation that needs no wait works, and others panic.
+//! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the
+//! runtime has started. Inside [`blocking`](crate::blocking) an operation that needs no wait works,
+//! and others panic.
 
 // | file | what it holds |
 // | --- | --- |
@@ -82,7 +83,8 @@ macro_rules! conversions {
     ($($inner:ty, $new:ident;)*) => {
         $(
             impl $crate::net::Pollable<$inner> {
-                /// Another handle for the same socket, with no deadlines or timeouts of its own yet.
+                /// Another handle for the same socket, with no deadlines or timeouts of its own
+                /// yet.
                 ///
                 /// # Errors
                 /// As [`new`](Self::new), and if the process can't have another descriptor.
@@ -103,7 +105,8 @@ macro_rules! conversions {
             impl TryFrom<std::os::fd::OwnedFd> for $crate::net::Pollable<$inner> {
                 type Error = std::io::Error;
 
-                /// [`Pollable::new`](crate::net::Pollable::new) of std's type, made of the descriptor.
+                /// [`Pollable::new`](crate::net::Pollable::new) of std's type, made of the
+                /// descriptor.
                 fn try_from(fd: std::os::fd::OwnedFd) -> std::io::Result<Self> {
                     Self::$new(fd.into())
                 }

@@ -10,13 +10,13 @@ use crate::net::owner::{Owner, is_tcp};
 use crate::net::registration::{Registration, is_ready};
 use crate::runtime::Mode;
 
-/// Wraps anything with a descriptor that the kernel can poll, so that operations park the goroutine and not
-/// its thread: a socket, a pipe, an event descriptor, a terminal, an inotify instance. Like tokio's `AsyncFd`
-/// and async-io's `Async`; Go's `internal/poll.FD`.
+/// Wraps anything with a descriptor that the kernel can poll, so that operations park the goroutine
+/// and not its thread: a socket, a pipe, an event descriptor, a terminal, an inotify instance. Like
+/// tokio's `AsyncFd` and async-io's `Async`; Go's `internal/poll.FD`.
 ///
-/// An operation is tried at once. If it would block, the goroutine waits until the descriptor has become
-/// ready, and tries again. There is one reader at a time, and one writer; others queue up. On a thread that
-/// isn't a goroutine's, the operation blocks that thread while it waits.
+/// An operation is tried at once. If it would block, the goroutine waits until the descriptor has
+/// become ready, and tries again. There is one reader at a time, and one writer; others queue up.
+/// On a thread that isn't a goroutine's, the operation blocks that thread while it waits.
 ///
 /// ```
 /// use std::io::{Read, Write, pipe};
@@ -76,18 +76,20 @@ pub struct Pollable<T> {
 }
 
 impl<T: AsFd> Pollable<T> {
-    /// Registers the descriptor with the poller, and sets it to non-blocking mode. (The mode belongs to the
-    /// open file: duplicates of the descriptor have it too, also in other processes.)
+    /// Registers the descriptor with the poller, and sets it to non-blocking mode. (The mode
+    /// belongs to the open file: duplicates of the descriptor have it too, also in other
+    /// processes.)
     ///
     /// # Errors
-    /// [`Unsupported`](io::ErrorKind::Unsupported) if the kernel can't poll it: regular files and folders,
-    /// which are always ready; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is registered already;
-    /// otherwise the kernel's.
+    /// [`Unsupported`](io::ErrorKind::Unsupported) if the kernel can't poll it: regular files and
+    /// folders, which are always ready; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is
+    /// registered already; otherwise the kernel's.
     pub fn new(inner: T) -> io::Result<Self> {
         Self::with_drain(inner, false)
     }
 
-    /// [`new`](Self::new) for std's types for TCP, which may have been made of another kind of socket.
+    /// [`new`](Self::new) for std's types for TCP, which may have been made of another kind of
+    /// socket.
     pub(super) fn of_tcp(inner: T) -> io::Result<Self> {
         let is_tcp = is_tcp(inner.as_fd().as_raw_fd());
         Self::with_drain(inner, is_tcp)
@@ -102,8 +104,8 @@ impl<T: AsFd> Pollable<T> {
     /// Waits until something can be read, or the end has come. Another reader may take it first.
     ///
     /// # Errors
-    /// [`TimedOut`](io::ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](io::ErrorKind::BrokenPipe)
-    /// after [`close`](Self::close).
+    /// [`TimedOut`](io::ErrorKind::TimedOut) after the deadline,
+    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) after [`close`](Self::close).
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first
@@ -113,9 +115,9 @@ impl<T: AsFd> Pollable<T> {
         self.read_with(|inner| is_ready(inner.as_fd(), Mode::Read))
     }
 
-    /// Waits until something can be written, or nobody reads any more. Another writer may be faster. For a
-    /// [`UnixDatagram`](crate::net::UnixDatagram) that isn't connected, it doesn't wait for room at the
-    /// receiver.
+    /// Waits until something can be written, or nobody reads any more. Another writer may be
+    /// faster. For a [`UnixDatagram`](crate::net::UnixDatagram) that isn't connected, it doesn't
+    /// wait for room at the receiver.
     ///
     /// # Errors
     /// As [`readable`](Self::readable).
@@ -141,33 +143,34 @@ impl<T> Pollable<T> {
         self.registration.short_read_drains()
     }
 
-    /// Ends the registration, and returns the owner of the descriptor, which stays in non-blocking mode.
+    /// Ends the registration, and returns the owner of the descriptor, which stays in non-blocking
+    /// mode.
     pub fn into_inner(self) -> T {
         self.inner.into_inner()
     }
 
-    /// Calls `f`, which reads. When it returns [`WouldBlock`](io::ErrorKind::WouldBlock), waits until the
-    /// descriptor is ready, and calls it again; when it returns [`Interrupted`](io::ErrorKind::Interrupted),
-    /// calls it again at once. Nobody else reads meanwhile: to call a function of this value that reads in
-    /// `f` is a deadlock.
+    /// Calls `f`, which reads. When it returns [`WouldBlock`](io::ErrorKind::WouldBlock), waits
+    /// until the descriptor is ready, and calls it again; when it returns
+    /// [`Interrupted`](io::ErrorKind::Interrupted), calls it again at once. Nobody else reads
+    /// meanwhile: to call a function of this value that reads in `f` is a deadlock.
     ///
     /// # Errors
     /// That of `f`; [`TimedOut`](io::ErrorKind::TimedOut) after the deadline,
     /// [`BrokenPipe`](io::ErrorKind::BrokenPipe) after [`close`](Self::close).
     ///
     /// # Panics
-    /// As `f` does; if it would have to wait inside [`blocking`](crate::blocking), or before the first
-    /// [`run`](crate::run).
+    /// As `f` does; if it would have to wait inside [`blocking`](crate::blocking), or before the
+    /// first [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn read_with<R>(&self, f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.io(Mode::Read, "a read", f)
     }
 
-    /// [`read_with`](Self::read_with) for an `f` that writes. It waits for this descriptor, and for nothing
-    /// else: [`std::os::unix::net::UnixDatagram::send_to`], which needs room in the queue of another socket,
-    /// would be called over and over without a wait. [`UnixDatagram`](crate::net::UnixDatagram) has a
-    /// `send_to` that waits.
+    /// [`read_with`](Self::read_with) for an `f` that writes. It waits for this descriptor, and for
+    /// nothing else: [`std::os::unix::net::UnixDatagram::send_to`], which needs room in the queue
+    /// of another socket, would be called over and over without a wait.
+    /// [`UnixDatagram`](crate::net::UnixDatagram) has a `send_to` that waits.
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).
@@ -180,8 +183,8 @@ impl<T> Pollable<T> {
         self.io(Mode::Write, "a write", f)
     }
 
-    /// [`read_with`](Self::read_with), or [`write_with`](Self::write_with); `what` is the operation's name in
-    /// messages.
+    /// [`read_with`](Self::read_with), or [`write_with`](Self::write_with); `what` is the
+    /// operation's name in messages.
     #[inline]
     #[track_caller]
     pub(crate) fn io<R>(&self, mode: Mode, what: &str, f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
@@ -212,19 +215,20 @@ impl<T> Pollable<T> {
         self.registration.read("a read", len, limit, f)
     }
 
-    /// [`write_with`](Self::write_with) for an operation that the kernel doesn't report as possible: it is
-    /// tried again and again, with pauses.
+    /// [`write_with`](Self::write_with) for an operation that the kernel doesn't report as
+    /// possible: it is tried again and again, with pauses.
     #[track_caller]
     pub(super) fn write_untold<R>(&self, mut f: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.registration.io_untold(Mode::Write, "a write", || f(&self.inner))
     }
 
-    /// Sets the time from which on each read fails with [`TimedOut`](io::ErrorKind::TimedOut), also one that
-    /// waits now. It holds until it is set anew; `None` is no deadline. Go's `SetReadDeadline`.
+    /// Sets the time from which on each read fails with [`TimedOut`](io::ErrorKind::TimedOut), also
+    /// one that waits now. It holds until it is set anew; `None` is no deadline. Go's
+    /// `SetReadDeadline`.
     ///
     /// # Panics
-    /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run): only a goroutine sets a
-    /// timer.
+    /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run): only a
+    /// goroutine sets a timer.
     #[track_caller]
     pub fn set_read_deadline(&self, deadline: Option<Instant>) {
         self.registration.set_deadline(Mode::Read, deadline, "set_read_deadline");
@@ -240,9 +244,9 @@ impl<T> Pollable<T> {
     }
 
     /// Sets how long a read that begins to wait from now on may wait in all, before it fails with
-    /// [`TimedOut`](io::ErrorKind::TimedOut). The time in which it waits for its turn, while another
-    /// goroutine reads, doesn't count, and isn't limited: the other read may have no timeout. A deadline ends
-    /// all of them.
+    /// [`TimedOut`](io::ErrorKind::TimedOut). The time in which it waits for its turn, while
+    /// another goroutine reads, doesn't count, and isn't limited: the other read may have no
+    /// timeout. A deadline ends all of them.
     ///
     /// ```
     /// use std::io::{ErrorKind, Read};
@@ -289,14 +293,14 @@ impl<T> Pollable<T> {
     }
 
     /// Ends all waits: these operations, and all later ones, fail with
-    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). The descriptor itself is closed when this value is dropped,
-    /// which can't be while somebody uses it. A second call does nothing. Go's `Close`.
+    /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). The descriptor itself is closed when this value
+    /// is dropped, which can't be while somebody uses it. A second call does nothing. Go's `Close`.
     pub fn close(&self) {
         self.registration.close();
     }
 
-    /// The next item of a listener's iterator, made of the result of `accept`; none if that failed after
-    /// [`close`](Self::close).
+    /// The next item of a listener's iterator, made of the result of `accept`; none if that failed
+    /// after [`close`](Self::close).
     pub(super) fn unless_closed<S, A>(&self, accepted: io::Result<(S, A)>) -> Option<io::Result<S>> {
         if accepted.is_err() && self.registration.is_closed() {
             return None;
@@ -305,7 +309,8 @@ impl<T> Pollable<T> {
     }
 }
 
-/// The number of bytes that one read can fill: std passes at most UIO_MAXIOV buffers, the kernel's limit.
+/// The number of bytes that one read can fill: std passes at most UIO_MAXIOV buffers, the kernel's
+/// limit.
 pub(crate) fn room(bufs: &[IoSliceMut<'_>]) -> usize {
     bufs.iter().take(libc::UIO_MAXIOV as usize).map(|buf| buf.len()).sum()
 }

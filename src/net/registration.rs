@@ -98,8 +98,8 @@ impl<T: AsFd> Registration<T> {
         // Called before poll_open, which calls it too: an EPERM from here comes from a sandbox, and
         // not from the descriptor.
         poll_runtime_poll_server_init()?;
-        // SAFETY: `owner` keeps the descriptor open, and the registration is dropped before it, by Pollable.
-        // If the registration is leaked, poll_close is never called.
+        // SAFETY: `owner` keeps the descriptor open, and the registration is dropped before it, by
+        // Pollable. If the registration is leaked, poll_close is never called.
         let pd = unsafe { poll_runtime_poll_open(fd.as_raw_fd()) }.map_err(not_pollable)?;
         let direction = |mode| Direction { mode, turn: Mutex::new(false), limits: Mutex::default() };
         let (reading, writing) = (direction(Mode::Read), direction(Mode::Write));
@@ -299,7 +299,8 @@ impl<T> Registration<T> {
         unsafe { poll_runtime_poll_wait(self.pd, direction.mode) }.map_err(error)
     }
 
-    /// Changes the limits of a direction, and sets the poller's deadline to the earliest. On a goroutine.
+    /// Changes the limits of a direction, and sets the poller's deadline to the earliest. On a
+    /// goroutine.
     fn limit(&self, direction: &Direction, change: impl FnOnce(&mut Limits)) {
         let mut limits = direction.limits.lock();
         change(&mut limits);

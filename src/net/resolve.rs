@@ -5,7 +5,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use crate::goroutine::blocking;
 
-/// The addresses that `addrs` resolves to. std's resolver blocks the thread, so it is called in [`blocking`].
+/// The addresses that `addrs` resolves to. std's resolver blocks the thread, so it is called in
+/// [`blocking`].
 pub(super) fn addresses<A: ToSocketAddrs>(addrs: A) -> io::Result<A::Iter> {
     blocking(|| addrs.to_socket_addrs())
 }
@@ -15,8 +16,8 @@ pub(super) fn no_address<R>() -> io::Result<R> {
     Err(io::Error::new(ErrorKind::InvalidInput, "could not resolve to any addresses"))
 }
 
-/// Calls `f`, which doesn't wait, with each address that `addrs` resolves to, until it succeeds; returns its
-/// last result.
+/// Calls `f`, which doesn't wait, with each address that `addrs` resolves to, until it succeeds;
+/// returns its last result.
 pub(super) fn each_addr<R>(
     addrs: impl ToSocketAddrs,
     mut f: impl FnMut(&SocketAddr) -> io::Result<R>,

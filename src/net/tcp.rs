@@ -35,8 +35,8 @@ use crate::runtime::Mode;
 /// ```
 pub type TcpStream = Pollable<net::TcpStream>;
 
-/// A socket that accepts connections: [`std::net::TcpListener`], on which only goroutines wait. Go's
-/// `net.TCPListener`.
+/// A socket that accepts connections: [`std::net::TcpListener`], on which only goroutines wait.
+/// Go's `net.TCPListener`.
 ///
 /// ```
 /// use std::io::copy;
@@ -76,11 +76,12 @@ impl Pollable<net::TcpStream> {
     /// ```
     ///
     /// # Errors
-    /// That of the last address, or of resolving the name; [`InvalidInput`](ErrorKind::InvalidInput) if there
-    /// is no address.
+    /// That of the last address, or of resolving the name;
+    /// [`InvalidInput`](ErrorKind::InvalidInput) if there is no address.
     ///
     /// # Panics
-    /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), where it can't wait.
+    /// Inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), where it
+    /// can't wait.
     #[track_caller]
     pub fn connect(addrs: impl ToSocketAddrs) -> io::Result<Self> {
         // Not in a closure: a panic is where the program calls this.
@@ -94,8 +95,8 @@ impl Pollable<net::TcpStream> {
         result
     }
 
-    /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`. [`begin_connect`](Self::begin_connect) is for
-    /// a connect that another goroutine can end.
+    /// Connects to `addr` within `timeout`. Go's `net.DialTimeout`.
+    /// [`begin_connect`](Self::begin_connect) is for a connect that another goroutine can end.
     ///
     /// ```
     /// use std::time::Duration;
@@ -112,8 +113,8 @@ impl Pollable<net::TcpStream> {
     /// ```
     ///
     /// # Errors
-    /// [`TimedOut`](ErrorKind::TimedOut) if it takes longer, [`InvalidInput`](ErrorKind::InvalidInput) if
-    /// `timeout` is 0; otherwise the kernel's.
+    /// [`TimedOut`](ErrorKind::TimedOut) if it takes longer,
+    /// [`InvalidInput`](ErrorKind::InvalidInput) if `timeout` is 0; otherwise the kernel's.
     ///
     /// # Panics
     /// As [`connect`](Self::connect).
@@ -123,9 +124,9 @@ impl Pollable<net::TcpStream> {
         connect(addr, Instant::now().checked_add(timeout))
     }
 
-    /// Begins to connect to `addr`, and doesn't wait: [`finish_connect`](Self::finish_connect) does. So a connect
-    /// can be given up, by [`close`](Self::close), as any wait. Go's `Dialer.DialContext`, which is given up by
-    /// its context.
+    /// Begins to connect to `addr`, and doesn't wait: [`finish_connect`](Self::finish_connect)
+    /// does. So a connect can be given up, by [`close`](Self::close), as any wait. Go's
+    /// `Dialer.DialContext`, which is given up by its context.
     ///
     /// ```
     /// use std::io;
@@ -160,8 +161,9 @@ impl Pollable<net::TcpStream> {
         connect::begin(addr)
     }
 
-    /// Waits until a connect that was [begun](Self::begin_connect) has succeeded, or failed. If it has succeeded
-    /// already, it returns at once. A [write deadline](Self::set_write_deadline), or a timeout, limits the wait.
+    /// Waits until a connect that was [begun](Self::begin_connect) has succeeded, or failed. If it
+    /// has succeeded already, it returns at once. A [write deadline](Self::set_write_deadline), or
+    /// a timeout, limits the wait.
     ///
     /// ```
     /// use gosched::net::{TcpListener, TcpStream};
@@ -177,8 +179,8 @@ impl Pollable<net::TcpStream> {
     ///
     /// # Errors
     /// The kernel's; [`NotConnected`](ErrorKind::NotConnected) if it has been returned before;
-    /// [`TimedOut`](ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](ErrorKind::BrokenPipe) after
-    /// [`close`](Self::close).
+    /// [`TimedOut`](ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](ErrorKind::BrokenPipe)
+    /// after [`close`](Self::close).
     ///
     /// # Panics
     /// As [`connect`](Self::connect).
@@ -230,7 +232,8 @@ impl Pollable<net::TcpStream> {
 /// Sets the backlog, the number of connections that may wait to be accepted, to the system's limit
 /// (`net.core.somaxconn`). Go's `maxListenerBacklog`, in `sock_linux.go`.
 ///
-/// std's is 128; connections of a burst beyond that are retried by the kernel only after a second or more.
+/// std's is 128; connections of a burst beyond that are retried by the kernel only after a second
+/// or more.
 fn with_max_backlog(listener: net::TcpListener) -> io::Result<net::TcpListener> {
     // A second call changes the backlog of a listening socket; the kernel lowers it to its limit.
     // SAFETY: no memory is passed.
@@ -241,9 +244,10 @@ fn with_max_backlog(listener: net::TcpListener) -> io::Result<net::TcpListener> 
 }
 
 impl Pollable<net::TcpListener> {
-    /// Listens at the first of the addresses that can be bound, as [`std::net::TcpListener::bind`] does. With
-    /// port 0 the kernel chooses one: see [`local_addr`](Self::local_addr). As many connections as the system
-    /// allows (`net.core.somaxconn`) may wait to be accepted; with std it is 128. Go's `net.Listen`.
+    /// Listens at the first of the addresses that can be bound, as [`std::net::TcpListener::bind`]
+    /// does. With port 0 the kernel chooses one: see [`local_addr`](Self::local_addr). As many
+    /// connections as the system allows (`net.core.somaxconn`) may wait to be accepted; with std it
+    /// is 128. Go's `net.Listen`.
     ///
     /// ```
     /// use gosched::net::TcpListener;
@@ -253,15 +257,15 @@ impl Pollable<net::TcpListener> {
     /// ```
     ///
     /// # Errors
-    /// That of the last address, or of resolving the name; [`InvalidInput`](ErrorKind::InvalidInput) if there
-    /// is no address.
+    /// That of the last address, or of resolving the name;
+    /// [`InvalidInput`](ErrorKind::InvalidInput) if there is no address.
     pub fn bind(addrs: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = each_addr(addrs, |addr| net::TcpListener::bind(addr))?;
         Self::with_drain(with_max_backlog(listener)?, true)
     }
 
-    /// Waits for a connection, and returns it with the address of the other end. Connections that were
-    /// aborted before are skipped. Go's `Accept`.
+    /// Waits for a connection, and returns it with the address of the other end. Connections that
+    /// were aborted before are skipped. Go's `Accept`.
     ///
     /// ```
     /// use gosched::net::{TcpListener, TcpStream};
@@ -277,8 +281,8 @@ impl Pollable<net::TcpListener> {
     /// ```
     ///
     /// # Errors
-    /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the connection stays
-    /// in the queue, to be accepted later.
+    /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the
+    /// connection stays in the queue, to be accepted later.
     ///
     /// # Panics
     /// As [`readable`](Self::readable).
@@ -298,8 +302,8 @@ impl Pollable<net::TcpListener> {
         Ok((TcpStream::with_drain(stream, self.short_read_drains())?, addr))
     }
 
-    /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the listener is
-    /// [closed](Self::close).
+    /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the
+    /// listener is [closed](Self::close).
     ///
     /// ```
     /// use gosched::net::{TcpListener, TcpStream};

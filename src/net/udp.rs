@@ -25,7 +25,8 @@ pub type UdpSocket = Pollable<net::UdpSocket>;
 /// Each function that waits has the errors of [`read_with`](Pollable::read_with), and panics where
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UdpSocket> {
-    /// A socket that is bound to the first of the addresses that can be bound. Go's `net.ListenPacket`.
+    /// A socket that is bound to the first of the addresses that can be bound. Go's
+    /// `net.ListenPacket`.
     ///
     /// ```
     /// use gosched::net::UdpSocket;
@@ -35,14 +36,14 @@ impl Pollable<net::UdpSocket> {
     /// ```
     ///
     /// # Errors
-    /// That of the last address, or of resolving the name; [`InvalidInput`](io::ErrorKind::InvalidInput) if
-    /// there is no address.
+    /// That of the last address, or of resolving the name;
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no address.
     pub fn bind(addrs: impl ToSocketAddrs) -> io::Result<Self> {
         Self::new(each_addr(addrs, |addr| net::UdpSocket::bind(addr))?)
     }
 
-    /// Sets the address that [`send`](Self::send) sends to and [`recv`](Self::recv) receives from: the first
-    /// one that the kernel accepts.
+    /// Sets the address that [`send`](Self::send) sends to and [`recv`](Self::recv) receives from:
+    /// the first one that the kernel accepts.
     ///
     /// ```
     /// use gosched::net::UdpSocket;

@@ -9,8 +9,8 @@ use crate::goroutine::ignoring_eintr;
 use crate::net::{Limit, Pollable};
 use crate::runtime::Mode;
 
-/// A connection on this machine: [`std::os::unix::net::UnixStream`], on which only goroutines wait. Go's
-/// `net.UnixConn`.
+/// A connection on this machine: [`std::os::unix::net::UnixStream`], on which only goroutines wait.
+/// Go's `net.UnixConn`.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -29,8 +29,8 @@ use crate::runtime::Mode;
 /// ```
 pub type UnixStream = Pollable<net::UnixStream>;
 
-/// A socket that accepts connections: [`std::os::unix::net::UnixListener`], on which only goroutines wait.
-/// Go's `net.UnixListener`.
+/// A socket that accepts connections: [`std::os::unix::net::UnixListener`], on which only
+/// goroutines wait. Go's `net.UnixListener`.
 ///
 /// ```
 /// use gosched::fs;
@@ -47,8 +47,8 @@ pub type UnixStream = Pollable<net::UnixStream>;
 /// ```
 pub type UnixListener = Pollable<net::UnixListener>;
 
-/// A socket for datagrams: [`std::os::unix::net::UnixDatagram`], on which only goroutines wait. Go's
-/// `net.UnixConn`, too.
+/// A socket for datagrams: [`std::os::unix::net::UnixDatagram`], on which only goroutines wait.
+/// Go's `net.UnixConn`, too.
 ///
 /// ```
 /// use gosched::net::UnixDatagram;
@@ -72,9 +72,9 @@ fn pair<T: std::os::fd::AsFd>((a, b): (T, T)) -> io::Result<(Pollable<T>, Pollab
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UnixStream> {
     /// Connects to the socket at `path`. If the listener's queue is full, it waits for room, in
-    /// [`blocking`](crate::blocking), as the kernel has no other way: each such wait takes a thread, and has
-    /// no time limit. A program that makes thousands of connections at once should limit that with a
-    /// [`Semaphore`](crate::sync::Semaphore).
+    /// [`blocking`](crate::blocking), as the kernel has no other way: each such wait takes a
+    /// thread, and has no time limit. A program that makes thousands of connections at once should
+    /// limit that with a [`Semaphore`](crate::sync::Semaphore).
     ///
     /// # Errors
     /// The kernel's.
@@ -135,8 +135,8 @@ impl Pollable<net::UnixListener> {
     /// Waits for a connection, and returns it with the address of the other end.
     ///
     /// # Errors
-    /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the connection stays
-    /// in the queue, to be accepted later.
+    /// As [`read_with`](Self::read_with). If the process can't have another descriptor, the
+    /// connection stays in the queue, to be accepted later.
     #[track_caller]
     pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         self.accept_limited(Limit::default())
@@ -149,8 +149,8 @@ impl Pollable<net::UnixListener> {
         Ok((UnixStream::new(stream)?, addr))
     }
 
-    /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the listener is
-    /// [closed](Self::close).
+    /// An iterator of connections: [`accept`](Self::accept) without the address. It ends when the
+    /// listener is [closed](Self::close).
     pub fn incoming(&self) -> UnixIncoming<'_> {
         UnixIncoming { listener: self }
     }
@@ -251,9 +251,10 @@ impl Pollable<net::UnixDatagram> {
         self.get_ref().connect_addr(addr)
     }
 
-    /// Sends a datagram to the socket at `path`; returns its length. While that socket's queue is full, it
-    /// tries again after 50 µs, and after twice as long each time, up to 10 ms: the kernel only reports room
-    /// to sockets that are connected. Where that is too slow, use [`connect`](Self::connect).
+    /// Sends a datagram to the socket at `path`; returns its length. While that socket's queue is
+    /// full, it tries again after 50 µs, and after twice as long each time, up to 10 ms: the kernel
+    /// only reports room to sockets that are connected. Where that is too slow, use
+    /// [`connect`](Self::connect).
     ///
     /// ```
     /// use gosched::fs;

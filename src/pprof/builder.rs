@@ -1,7 +1,7 @@
 //! A profile in the format of `profile.proto`: Go's `profileBuilder`, in `runtime/pprof/proto.go`.
 //!
-//! Functions have names, and lines where the program has debug information; what was inlined is there, too. So a reader
-//! needs neither the program nor its source.
+//! Functions have names, and lines where the program has debug information; what was inlined is
+//! there, too. So a reader needs neither the program nor its source.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -26,8 +26,8 @@ pub(super) enum Inner {
     Caller,
 }
 
-/// The frames at an address that a stack has: of those that were inlined there, from one up to another, as some may be
-/// the runtime's.
+/// The frames at an address that a stack has: of those that were inlined there, from one up to
+/// another, as some may be the runtime's.
 type Frames = (usize, usize, usize);
 
 /// The function that each goroutine begins in, behind all of its frames.
@@ -64,7 +64,8 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 impl Builder {
-    /// A profile with these values in each sample, which was begun at a time, with a period between samples.
+    /// A profile with these values in each sample, which was begun at a time, with a period between
+    /// samples.
     pub(super) fn new(values: &[ValueType], begun: SystemTime, (kind, period): (ValueType, u64)) -> Self {
         let mappings = mappings();
         let mut builder = Builder {
@@ -133,9 +134,10 @@ impl Builder {
         self.profile.message(field::SAMPLE, &sample);
     }
 
-    /// The frames that are shown of those at these addresses: without those that the goroutine began in, and, by `inner`,
-    /// those of the runtime that it was in. All, if the program has none, or no goroutine began there: a stack of the
-    /// scheduler's has functions of the library, which may be the program's.
+    /// The frames that are shown of those at these addresses: without those that the goroutine
+    /// began in, and, by `inner`, those of the runtime that it was in. All, if the program has
+    /// none, or no goroutine began there: a stack of the scheduler's has functions of the library,
+    /// which may be the program's.
     fn frames(&mut self, pcs: &[usize], inner: Inner) -> Vec<Frames> {
         let mut frames: Vec<(usize, Whose)> = Vec::new();
         for (i, pc) in pcs.iter().enumerate() {
@@ -190,8 +192,8 @@ impl Builder {
         id
     }
 
-    /// The number of a function, which is written when it is first asked for. It has no `system_name`: pprof would take
-    /// that for one of C++, and cut out what is in angle brackets.
+    /// The number of a function, which is written when it is first asked for. It has no
+    /// `system_name`: pprof would take that for one of C++, and cut out what is in angle brackets.
     fn function(&mut self, name: &str, file: &str) -> u64 {
         let next = self.functions.len() as u64 + 1;
         let id = *self.functions.entry((name.to_owned(), file.to_owned())).or_insert(next);

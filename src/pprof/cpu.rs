@@ -1,4 +1,5 @@
-//! Where threads are while they compute: Go's `StartCPUProfile` and `StopCPUProfile`, in `runtime/pprof/pprof.go`.
+//! Where threads are while they compute: Go's `StartCPUProfile` and `StopCPUProfile`, in
+//! `runtime/pprof/pprof.go`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,11 +32,11 @@ fn profiler() -> MutexGuard<'static, Option<Profiler>> {
     PROFILER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets how many samples there are in a second that a thread computes, in profiles that are begun later; 100 at first, 1 to
-/// 10,000. Go's `runtime.SetCPUProfileRate`, which also begins one.
+/// Sets how many samples there are in a second that a thread computes, in profiles that are begun
+/// later; 100 at first, 1 to 10,000. Go's `runtime.SetCPUProfileRate`, which also begins one.
 ///
-/// The kernel may look at its timers less often, 250 times in a second for instance: then, at a higher rate, what is seen of a
-/// thread stands for several samples.
+/// The kernel may look at its timers less often, 250 times in a second for instance: then, at a
+/// higher rate, what is seen of a thread stands for several samples.
 ///
 /// ```
 /// gosched::pprof::set_cpu_profile_rate(500);
@@ -51,16 +52,19 @@ pub fn set_cpu_profile_rate(hz: u32) {
     HZ.store(hz, Ordering::Relaxed);
 }
 
-/// Begins a profile of where the program's time on processors goes. Go's `pprof.StartCPUProfile`, which has the writer that
-/// [`stop_cpu_profile`] has here.
+/// Begins a profile of where the program's time on processors goes. Go's `pprof.StartCPUProfile`,
+/// which has the writer that [`stop_cpu_profile`] has here.
 ///
-/// Each thread that runs goroutines gets a timer of the kernel's, which signals it (`SIGPROF`) 100 times in a second that it
-/// computes ([`set_cpu_profile_rate`]). A sample has the stack, in the runtime, too, and the goroutine's
-/// [labels](crate::labels). System calls outside of [`blocking`](crate::blocking) may return `EINTR` where they do for any signal. Threads
-/// that aren't the runtime's are left out. What goes on is kept by stacks until the end, so a longer profile is hardly a
-/// larger one; and if samples come faster than a thread takes them, some are lost, which the profile says.
+/// Each thread that runs goroutines gets a timer of the kernel's, which signals it (`SIGPROF`) 100
+/// times in a second that it computes ([`set_cpu_profile_rate`]). A sample has the stack, in the
+/// runtime, too, and the goroutine's [labels](crate::labels). System calls outside of
+/// [`blocking`](crate::blocking) may return `EINTR` where they do for any signal. Threads that
+/// aren't the runtime's are left out. What goes on is kept by stacks until the end, so a longer
+/// profile is hardly a larger one; and if samples come faster than a thread takes them, some are
+/// lost, which the profile says.
 ///
-/// While a profile is made `SIGPROF` is the runtime's. A program that hadn't handled it ignores it afterwards.
+/// While a profile is made `SIGPROF` is the runtime's. A program that hadn't handled it ignores it
+/// afterwards.
 ///
 /// ```
 /// gosched::run(|| {
@@ -74,8 +78,8 @@ pub fn set_cpu_profile_rate(hz: u32) {
 /// ```
 ///
 /// # Errors
-/// If a profile is being made already (`ResourceBusy`), if the kernel refuses a timer, of which it may have too few
-/// (`RLIMIT_SIGPENDING`), or if there can't be a thread.
+/// If a profile is being made already (`ResourceBusy`), if the kernel refuses a timer, of which it
+/// may have too few (`RLIMIT_SIGPENDING`), or if there can't be a thread.
 pub fn start_cpu_profile() -> io::Result<()> {
     let mut profiler = profiler();
     let hz = HZ.load(Ordering::Relaxed);
@@ -91,10 +95,11 @@ pub fn start_cpu_profile() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the profile that [`start_cpu_profile`] has begun, and writes it as a compressed `profile.proto`, which `go tool pprof`
-/// reads. Go's `pprof.StopCPUProfile`.
+/// Ends the profile that [`start_cpu_profile`] has begun, and writes it as a compressed
+/// `profile.proto`, which `go tool pprof` reads. Go's `pprof.StopCPUProfile`.
 ///
-/// The goroutine waits until that is made, as in [`blocking`](crate::blocking). Not on a copying stack.
+/// The goroutine waits until that is made, as in [`blocking`](crate::blocking). Not on a copying
+/// stack.
 ///
 /// ```
 /// let error = gosched::pprof::stop_cpu_profile(&mut std::io::sink()).unwrap_err();
@@ -102,7 +107,8 @@ pub fn start_cpu_profile() -> io::Result<()> {
 /// ```
 ///
 /// # Errors
-/// If none was begun; and those of `out`, and of what made the profile, which has ended nevertheless.
+/// If none was begun; and those of `out`, and of what made the profile, which has ended
+/// nevertheless.
 ///
 /// # Panics
 /// As `out` does.

@@ -1,5 +1,5 @@
-//! The files whose code is in memory, with their build ids: Go's `parseProcSelfMaps` and `elfBuildID`, in
-//! `runtime/pprof`.
+//! The files whose code is in memory, with their build ids: Go's `parseProcSelfMaps` and
+//! `elfBuildID`, in `runtime/pprof`.
 
 use std::fs::{self, File};
 use std::io;

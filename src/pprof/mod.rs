@@ -1,5 +1,5 @@
-//! Profiles that `go tool pprof` reads, with the feature `pprof`: what goroutines do, where they wait for each other, and
-//! where the program's time goes. Go's `runtime/pprof`.
+//! Profiles that `go tool pprof` reads, with the feature `pprof`: what goroutines do, where they
+//! wait for each other, and where the program's time goes. Go's `runtime/pprof`.
 //!
 //! ```no_run
 //! use gosched::fs::File;

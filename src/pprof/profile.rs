@@ -1,4 +1,5 @@
-//! What there is to be read of a program at any time: Go's `pprof.Profile`, in `runtime/pprof/pprof.go`.
+//! What there is to be read of a program at any time: Go's `pprof.Profile`, in
+//! `runtime/pprof/pprof.go`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +24,8 @@ use crate::runtime::{Contention, Doing, contention, each_goroutine, mcount_now};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The stacks of all goroutines, with how many have each; their labels, and, as a label `state`, what they wait for.
+    /// The stacks of all goroutines, with how many have each; their labels, and, as a label
+    /// `state`, what they wait for.
     Goroutine,
     /// Where goroutines have waited for each other, how often and for how long: see
     /// [`set_block_profile_rate`](crate::pprof::set_block_profile_rate).
@@ -31,7 +33,8 @@ pub enum Profile {
     /// Where locks were unlocked that others waited for: see
     /// [`set_mutex_profile_fraction`](crate::pprof::set_mutex_profile_fraction).
     Mutex,
-    /// How many threads were made for goroutines; without stacks, which nobody but the runtime makes them in.
+    /// How many threads were made for goroutines; without stacks, which nobody but the runtime
+    /// makes them in.
     Threadcreate,
 }
 
@@ -77,12 +80,13 @@ impl Profile {
         Profile::ALL.into_iter().find(|profile| profile.name() == name)
     }
 
-    /// Writes the profile as a compressed `profile.proto`, which `go tool pprof` reads. Go's `Profile.WriteTo`, without
-    /// its text.
+    /// Writes the profile as a compressed `profile.proto`, which `go tool pprof` reads. Go's
+    /// `Profile.WriteTo`, without its text.
     ///
-    /// It is made on a thread of its own, for which the goroutine waits as in [`blocking`](crate::blocking), and then
-    /// written at once. Goroutines go on meanwhile: as
-    /// [`dump_goroutines`](crate::dump_goroutines) says, each is suspended while it is looked at. Not on a copying stack.
+    /// It is made on a thread of its own, for which the goroutine waits as in
+    /// [`blocking`](crate::blocking), and then written at once. Goroutines go on meanwhile: as
+    /// [`dump_goroutines`](crate::dump_goroutines) says, each is suspended while it is looked at.
+    /// Not on a copying stack.
     ///
     /// ```
     /// use gosched::pprof::Profile;

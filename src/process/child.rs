@@ -33,7 +33,8 @@ use crate::runtime::{Inherited, Mode, must_wait};
 /// ```
 #[derive(Debug)]
 pub struct Child {
-    /// The pipe to its standard input, if that was [piped](std::process::Stdio::piped) and isn't taken.
+    /// The pipe to its standard input, if that was [piped](std::process::Stdio::piped) and isn't
+    /// taken.
     pub stdin: Option<ChildStdin>,
     /// The pipe from its standard output, likewise.
     pub stdout: Option<ChildStdout>,
@@ -119,7 +120,8 @@ impl Child {
     /// children.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.wait_limited(Limit::default())

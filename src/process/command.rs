@@ -24,7 +24,8 @@ use crate::runtime::must_wait;
 /// .unwrap();
 /// ```
 ///
-/// What else std's has, such as [its user](std::os::unix::process::CommandExt::uid), is set there first:
+/// What else std's has, such as [its user](std::os::unix::process::CommandExt::uid), is set there
+/// first:
 ///
 /// ```
 /// use std::os::unix::process::CommandExt;
@@ -36,16 +37,17 @@ use crate::runtime::must_wait;
 /// ```
 pub struct Command {
     inner: process::Command,
-    /// Which of the three streams the program has set: [`output`](Self::output) leaves those as they are.
+    /// Which of the three streams the program has set: [`output`](Self::output) leaves those as
+    /// they are.
     stdin_set: bool,
     stdout_set: bool,
     stderr_set: bool,
 }
 
 impl Command {
-    /// The program of that name or path: without a slash, it is looked for where the variable `PATH` says. It has no
-    /// arguments, and otherwise what this process has: its environment, folder and streams. Go's `exec.Command`, in
-    /// `os/exec/exec.go`.
+    /// The program of that name or path: without a slash, it is looked for where the variable
+    /// `PATH` says. It has no arguments, and otherwise what this process has: its environment,
+    /// folder and streams. Go's `exec.Command`, in `os/exec/exec.go`.
     pub fn new<S: AsRef<OsStr>>(program: S) -> Self {
         process::Command::new(program).into()
     }
@@ -87,14 +89,15 @@ impl Command {
         self
     }
 
-    /// Removes a variable from its environment, also one that it would inherit. [`std::process::Command::env_remove`].
+    /// Removes a variable from its environment, also one that it would inherit.
+    /// [`std::process::Command::env_remove`].
     pub fn env_remove<K: AsRef<OsStr>>(&mut self, key: K) -> &mut Self {
         self.inner.env_remove(key);
         self
     }
 
-    /// Removes all variables from its environment: those that were set, and those that it would inherit.
-    /// [`std::process::Command::env_clear`].
+    /// Removes all variables from its environment: those that were set, and those that it would
+    /// inherit. [`std::process::Command::env_clear`].
     pub fn env_clear(&mut self) -> &mut Self {
         self.inner.env_clear();
         self
@@ -106,46 +109,52 @@ impl Command {
         self
     }
 
-    /// Sets its standard input. It inherits that of this process otherwise, or has none in [`output`](Self::output).
-    /// [`std::process::Command::stdin`]; Go's `Cmd.Stdin`.
+    /// Sets its standard input. It inherits that of this process otherwise, or has none in
+    /// [`output`](Self::output). [`std::process::Command::stdin`]; Go's `Cmd.Stdin`.
     pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
         self.inner.stdin(cfg);
         self.stdin_set = true;
         self
     }
 
-    /// Sets its standard output. It inherits that of this process otherwise, or has a pipe in [`output`](Self::output).
-    /// [`std::process::Command::stdout`]; Go's `Cmd.Stdout`.
+    /// Sets its standard output. It inherits that of this process otherwise, or has a pipe in
+    /// [`output`](Self::output). [`std::process::Command::stdout`]; Go's `Cmd.Stdout`.
     pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
         self.inner.stdout(cfg);
         self.stdout_set = true;
         self
     }
 
-    /// Sets its standard error, as [`stdout`](Self::stdout) does. [`std::process::Command::stderr`]; Go's `Cmd.Stderr`.
+    /// Sets its standard error, as [`stdout`](Self::stdout) does.
+    /// [`std::process::Command::stderr`]; Go's `Cmd.Stderr`.
     pub fn stderr<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
         self.inner.stderr(cfg);
         self.stderr_set = true;
         self
     }
 
-    /// Starts it. The thread waits, in [`blocking`](crate::blocking), until the kernel has loaded the program. Go's `Cmd.Start`.
+    /// Starts it. The thread waits, in [`blocking`](crate::blocking), until the kernel has loaded
+    /// the program. Go's `Cmd.Start`.
     ///
     /// # Errors
-    /// As [`std::process::Command::spawn`]: for instance [`NotFound`](io::ErrorKind::NotFound) if there is no such
-    /// program. And if the poller can't take its pipes, for lack of memory; then the child is killed.
+    /// As [`std::process::Command::spawn`]: for instance [`NotFound`](io::ErrorKind::NotFound) if
+    /// there is no such program. And if the poller can't take its pipes, for lack of memory; then
+    /// the child is killed.
     pub fn spawn(&mut self) -> io::Result<Child> {
         blocking(|| self.inner.spawn()).and_then(Child::new)
     }
 
-    /// Starts it, and waits until it has ended. Go's `Cmd.Run`. `ctx.with_mut(&mut command).status()` kills it if a
-    /// [context](crate::context::WithMut) ends before.
+    /// Starts it, and waits until it has ended. Go's `Cmd.Run`.
+    /// `ctx.with_mut(&mut command).status()` kills it if a [context](crate::context::WithMut) ends
+    /// before.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait`]; then it is killed. That it has failed is no error, but its status.
+    /// As [`spawn`](Self::spawn) and [`Child::wait`]; then it is killed. That it has failed is no
+    /// error, but its status.
     ///
     /// # Panics
-    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run): before it is started.
+    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run): before it is
+    /// started.
     #[track_caller]
     pub fn status(&mut self) -> io::Result<ExitStatus> {
         drop(must_wait("Command::status"));
@@ -153,13 +162,14 @@ impl Command {
         child.wait().inspect_err(|_| child.end())
     }
 
-    /// Starts it, and waits until it has ended; returns what it has written. Streams that weren't set are pipes, and nothing
-    /// for its input. Go's `Cmd.Output`. `ctx.with_mut(&mut command).output()` kills it if a
-    /// [context](crate::context::WithMut) ends before.
+    /// Starts it, and waits until it has ended; returns what it has written. Streams that weren't
+    /// set are pipes, and nothing for its input. Go's `Cmd.Output`.
+    /// `ctx.with_mut(&mut command).output()` kills it if a [context](crate::context::WithMut) ends
+    /// before.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]; then it is killed. That it has failed is no error, but
-    /// its status.
+    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]; then it is killed. That it has
+    /// failed is no error, but its status.
     ///
     /// # Panics
     /// As [`status`](Self::status).
@@ -194,8 +204,8 @@ impl Command {
 }
 
 impl From<process::Command> for Command {
-    /// The same program. Streams that were set there are overridden in [`output`](Command::output), which can't know of
-    /// them: set them here.
+    /// The same program. Streams that were set there are overridden in [`output`](Command::output),
+    /// which can't know of them: set them here.
     fn from(inner: process::Command) -> Self {
         Command { inner, stdin_set: false, stdout_set: false, stderr_set: false }
     }

@@ -1,4 +1,5 @@
-//! Other programs, whose end and whose pipes goroutines wait for, and no threads with them. Go's `os/exec`.
+//! Other programs, whose end and whose pipes goroutines wait for, and no threads with them. Go's
+//! `os/exec`.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -19,9 +20,9 @@
 //! ```
 //!
 //! The names are those of [`std::process`], and so are the errors; [`Stdio`](std::process::Stdio),
-//! [`ExitStatus`](std::process::ExitStatus) and [`Output`](std::process::Output) are std's own types. The pipes are
-//! [`Pollable`](crate::net::Pollable)s, with its deadlines, and can be waited for under a context; what waits for the end of
-//! a child can be, too:
+//! [`ExitStatus`](std::process::ExitStatus) and [`Output`](std::process::Output) are std's own
+//! types. The pipes are [`Pollable`](crate::net::Pollable)s, with its deadlines, and can be waited
+//! for under a context; what waits for the end of a child can be, too:
 //!
 //! | to | in Go | here |
 //! | --- | --- | --- |
@@ -30,9 +31,10 @@
 //! | wait no longer, and decide then | | `ctx.with_mut(&mut child).wait()` |
 //! | write to it, and read from it | `StdinPipe`, `StdoutPipe` | [`Child::stdin`], [`Child::stdout`] |
 //!
-//! To start a program takes until the kernel has loaded it, for which a thread waits in [`blocking`](crate::blocking). Its
-//! end is told by a pidfd, in the poller (Linux 5.3). Where the kernel gives out none (an older one, a sandbox,
-//! no descriptor left), [`Child::wait`] takes a thread as well.
+//! To start a program takes until the kernel has loaded it, for which a thread waits in
+//! [`blocking`](crate::blocking). Its end is told by a pidfd, in the poller (Linux 5.3). Where the
+//! kernel gives out none (an older one, a sandbox, no descriptor left), [`Child::wait`] takes a
+//! thread as well.
 
 // | file | what it holds |
 // | --- | --- |

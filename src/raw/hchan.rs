@@ -1,9 +1,9 @@
-//! Channels without types: Go's `chan.go` and `select.go`, as they are offered outside. The channels of
-//! [`chan`](crate::chan) are these, with types.
+//! Channels without types: Go's `chan.go` and `select.go`, as they are offered outside. The
+//! channels of [`chan`](crate::chan) are these, with types.
 //!
-//! Each function makes sure of its stack, and then does what the runtime's of the same name does. Where Go
-//! panics on a closed channel, it returns that the channel is closed. On a thread that isn't a goroutine's,
-//! nothing waits here: what would have to returns that instead.
+//! Each function makes sure of its stack, and then does what the runtime's of the same name does.
+//! Where Go panics on a closed channel, it returns that the channel is closed. On a thread that
+//! isn't a goroutine's, nothing waits here: what would have to returns that instead.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -26,35 +26,37 @@ offered! {
     /// It came from [`makechan`], and nobody uses it any more.
     pub unsafe fn freechan(c: NonNull<Hchan>);
 
-    /// Closes the channel: receivers get what is in the buffer and then nothing, senders fail. False if it
-    /// was closed before, where Go panics. Go's `closechan`.
+    /// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
+    /// False if it was closed before, where Go panics. Go's `closechan`.
     ///
     /// # Safety
     /// The channel stays until this returns.
     pub unsafe fn closechan(c: NonNull<Hchan>) -> bool;
 
-    /// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits forever. Go's
-    /// `chansend`.
+    /// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
+    /// forever. Go's `chansend`.
     ///
     /// # Safety
-    /// `ep` points to a value of the channel's type, which is the receiver's if the result is [`Sent::Done`].
-    /// The channel stays until this returns.
+    /// `ep` points to a value of the channel's type, which is the receiver's if the result is
+    /// [`Sent::Done`]. The channel stays until this returns.
     pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent;
 
-    /// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits forever. Go's
-    /// `chanrecv`.
+    /// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
+    /// forever. Go's `chanrecv`.
     ///
     /// # Safety
-    /// `ep` is null or a place for a value of the channel's type. The channel stays until this returns.
+    /// `ep` is null or a place for a value of the channel's type. The channel stays until this
+    /// returns.
     pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received;
 
-    /// Does one of the cases: the first `nsends` send, the others receive. Waits until one is ready, if
-    /// `block` is set. Go's `selectgo`.
+    /// Does one of the cases: the first `nsends` send, the others receive. Waits until one is
+    /// ready, if `block` is set. Go's `selectgo`.
     ///
     /// # Safety
-    /// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the receiver's if
-    /// [`Chosen::Sent`] names the case; in the others it is null or a place for such a value. The channels
-    /// stay until this returns. `order` has room for two numbers a case: less is a panic.
+    /// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the
+    /// receiver's if [`Chosen::Sent`] names the case; in the others it is null or a place for such
+    /// a value. The channels stay until this returns. `order` has room for two numbers a case: less
+    /// is a panic.
     pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen;
 }
 

@@ -1,5 +1,6 @@
-//! The raw face: the runtime under Go's names, for those who port one onto it. Everybody else uses the safe face.
-//! It is public as [`proc`], [`netpoll`], [`sema`], [`sigqueue`] and [`chan::hchan`](hchan).
+//! The raw face: the runtime under Go's names, for those who port one onto it. Everybody else uses
+//! the safe face. It is public as [`proc`], [`netpoll`], [`sema`], [`sigqueue`] and
+//! [`chan::hchan`](hchan).
 //!
 //! # Files
 //!
@@ -18,7 +19,8 @@ macro_rules! offered {
         #[inline(always)]
         pub unsafe fn $name($($arg: $ty),*) $(-> $result)? {
             entry_check();
-            // SAFETY: the caller keeps to this function's doc, which asks for all that the runtime's does.
+            // SAFETY: the caller keeps to this function's doc, which asks for all that the
+            // runtime's does.
             unsafe { runtime::$name($($arg),*) }
         }
     )*};

@@ -1,8 +1,9 @@
-//! The network poller: goroutines that wait for a descriptor park here, and no thread waits with them. Go's
-//! `netpoll.go`, as its `internal/poll` calls it.
+//! The network poller: goroutines that wait for a descriptor park here, and no thread waits with
+//! them. Go's `netpoll.go`, as its `internal/poll` calls it.
 //!
-//! A descriptor is registered once, for reading and writing, and edge-triggered: the kernel tells when it
-//! *becomes* ready. So one tries first, waits when there is nothing to be had, and tries again after.
+//! A descriptor is registered once, for reading and writing, and edge-triggered: the kernel tells
+//! when it *becomes* ready. So one tries first, waits when there is nothing to be had, and tries
+//! again after.
 //!
 //! These are for those who port a runtime. Everybody else uses [`net`](crate::net).
 

@@ -66,7 +66,8 @@ pub unsafe fn semrelease(addr: *const AtomicU32) {
 /// this time slice. Go's `semrelease1`.
 ///
 /// # Safety
-/// As [`semrelease`]. With `handoff` on a goroutine, nothing obtained from a thread-local is kept across this.
+/// As [`semrelease`]. With `handoff` on a goroutine, nothing obtained from a thread-local is kept
+/// across this.
 #[inline(always)]
 pub unsafe fn semrelease1(addr: *const AtomicU32, handoff: bool) {
     entry_check();
@@ -85,8 +86,8 @@ pub fn notify_list_add(l: &NotifyList) -> u32 {
 /// Go's `notifyListWait`.
 ///
 /// # Safety
-/// On a goroutine; nothing obtained from a thread-local is kept across this. The list isn't on a copying stack, and
-/// stays until this returns. `t` was drawn from it, and is waited for once.
+/// On a goroutine; nothing obtained from a thread-local is kept across this. The list isn't on a
+/// copying stack, and stays until this returns. `t` was drawn from it, and is waited for once.
 #[inline(always)]
 pub unsafe fn notify_list_wait(l: *const NotifyList, t: u32) {
     entry_check();

@@ -43,7 +43,8 @@ pub fn signal_enable(sig: c_int) -> io::Result<()> {
     systemstack(|| enable_for_embedder(sig))
 }
 
-/// Restores the action that a signal had before it was first enabled or ignored. Go's `signal_disable`.
+/// Restores the action that a signal had before it was first enabled or ignored. Go's
+/// `signal_disable`.
 ///
 /// # Errors
 /// `EINVAL` and `EBUSY`, as [`signal_enable`].
@@ -86,7 +87,7 @@ offered! {
     /// disabled signal comes after this. Go's `signalWaitUntilIdle`.
     ///
     /// # Safety
-    /// On a goroutine that isn't the receiver, while there is one. Nothing obtained from a thread-local is kept across
-    /// this.
+    /// On a goroutine that isn't the receiver, while there is one. Nothing obtained from a
+    /// thread-local is kept across this.
     pub unsafe fn signal_wait_until_idle();
 }

@@ -41,8 +41,8 @@
 //! # Rules between rooms
 //!
 //! - A face uses the runtime, by what this file re-exports, and no other face.
-//! - A room uses rooms on lower floors. A test reads every path and fails on one that goes up, unless it is in
-//!   the table below.
+//! - A room uses rooms on lower floors. A test reads every path and fails on one that goes up,
+//!   unless it is in the table below.
 //! - A room that has to call up to an unknown function gets that function as a value. `throw` calls
 //!   the reporter that `start` registers; a new M runs its `mstartfn`; a park calls its `unlockf`;
 //!   a timer calls its `f`; an embedder has hooks, and a tracer gets events.

@@ -102,8 +102,8 @@ impl Handlers {
                     "the program receives signals by gosched::sigqueue, or from C, and there is one receiver";
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
             }
-            // SAFETY: the only goroutine that receives, as `watched` says; watch_signal_loop keeps nothing of
-            // a thread-local.
+            // SAFETY: the only goroutine that receives, as `watched` says; watch_signal_loop keeps
+            // nothing of a thread-local.
             Builder::new().name("signals").go_alone(|| unsafe { watch_signal_loop() })?;
             self.watched = true;
         }

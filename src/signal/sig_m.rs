@@ -1,5 +1,5 @@
-//! Signals that all threads of the runtime block, because the thread that started it did: one thread unblocks
-//! those that the program has asked for. Go's `ensureSigM`.
+//! Signals that all threads of the runtime block, because the thread that started it did: one
+//! thread unblocks those that the program has asked for. Go's `ensureSigM`.
 
 use std::ffi::c_int;
 use std::io;
@@ -13,8 +13,8 @@ use crate::signal::Signal;
 
 /// The goroutine that is locked to the thread which unblocks signals.
 pub(super) struct SigM {
-    /// Requests to it: to block a signal (`SIG_BLOCK`) or unblock it (`SIG_UNBLOCK`). Go's `enableSigChan`
-    /// and `disableSigChan`.
+    /// Requests to it: to block a signal (`SIG_BLOCK`) or unblock it (`SIG_UNBLOCK`). Go's
+    /// `enableSigChan` and `disableSigChan`.
     changes: Sender<(c_int, Signal)>,
     /// Its answer that the mask was changed. Go's `maskUpdatedChan`.
     mask_updated: Receiver<()>,
@@ -71,8 +71,8 @@ fn change_mask(changes: &Receiver<(c_int, Signal)>, mask_updated: &Sender<()>) {
     let _locked = lock_os_thread();
     for (how, signal) in changes {
         let mut set = MaybeUninit::uninit();
-        // SAFETY: sigemptyset initialises the set; the goroutine is locked to this thread, so the mask that
-        // is changed is its own.
+        // SAFETY: sigemptyset initialises the set; the goroutine is locked to this thread, so the
+        // mask that is changed is its own.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), signal.as_raw());

@@ -57,7 +57,8 @@ impl Semaphore {
         self.acquire_many_async(1)
     }
 
-    /// [`acquire_many`](Self::acquire_many) for `async` code, as [`acquire_async`](Self::acquire_async).
+    /// [`acquire_many`](Self::acquire_many) for `async` code, as
+    /// [`acquire_async`](Self::acquire_async).
     ///
     /// ```
     /// use gosched::sync::Semaphore;

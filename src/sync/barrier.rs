@@ -65,8 +65,8 @@ impl Barrier {
         Barrier { arrived: Mutex::new(Arrived { count: 0, generation: 0 }), all_here: Condvar::new(), n }
     }
 
-    /// Waits until `n` goroutines have called this; one of them, the last, is the leader. After that the
-    /// barrier can be used again.
+    /// Waits until `n` goroutines have called this; one of them, the last, is the leader. After
+    /// that the barrier can be used again.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -87,7 +87,8 @@ impl Barrier {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         let mut arrived = self.arrived.lock();

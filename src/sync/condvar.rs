@@ -12,8 +12,8 @@ use crate::sync::MutexGuard;
 
 /// A condition that goroutines wait for. Go's `sync.Cond`.
 ///
-/// There are no spurious wakeups. But between a notification and the wakeup another goroutine may have
-/// had the mutex, so the condition is to be checked again.
+/// There are no spurious wakeups. But between a notification and the wakeup another goroutine may
+/// have had the mutex, so the condition is to be checked again.
 ///
 /// ```
 /// use gosched::sync::{Condvar, Mutex};
@@ -71,7 +71,8 @@ impl Condvar {
     /// ```
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let _guest = must_wait("Condvar::wait");
@@ -103,7 +104,8 @@ impl Condvar {
     /// ```
     ///
     /// # Panics
-    /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it has to wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait_while<'a, T: ?Sized>(
         &self,
@@ -119,7 +121,8 @@ impl Condvar {
     /// [`wait`](Self::wait) with a time limit. The result says whether the time was over before a
     /// notification came.
     ///
-    /// After such a wait [`notify_one`](Self::notify_one) may wake one goroutine more than it should.
+    /// After such a wait [`notify_one`](Self::notify_one) may wake one goroutine more than it
+    /// should.
     ///
     /// ```
     /// use std::time::Duration;
@@ -134,7 +137,8 @@ impl Condvar {
     /// ```
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait_timeout<'a, T: ?Sized>(
         &self,
@@ -146,7 +150,8 @@ impl Condvar {
         (guard, WaitTimeoutResult(!notified))
     }
 
-    /// [`wait`](Self::wait) with a limit, on a goroutine; says whether a notification came before that.
+    /// [`wait`](Self::wait) with a limit, on a goroutine; says whether a notification came before
+    /// that.
     pub(crate) fn wait_limited<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -160,8 +165,8 @@ impl Condvar {
         (mutex.lock(), notified)
     }
 
-    /// [`wait_while`](Self::wait_while) with a time limit. The result says whether the time was over while
-    /// `condition` was still true.
+    /// [`wait_while`](Self::wait_while) with a time limit. The result says whether the time was
+    /// over while `condition` was still true.
     ///
     /// ```
     /// use std::time::Duration;
@@ -177,7 +182,8 @@ impl Condvar {
     /// ```
     ///
     /// # Panics
-    /// If it has to wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it has to wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait_timeout_while<'a, T: ?Sized>(
         &self,

@@ -1,16 +1,18 @@
 //! Locks, conditions and barriers for goroutines: one that waits is parked, and its thread runs
 //! others. Go's `sync`.
 //!
-//! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard, not a
-//! `Result`, and the value stays as a panic has left it.
+//! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard, not
+//! a `Result`, and the value stays as a panic has left it.
 //!
 //! What is given back when it is dropped can't be left behind by a panic: a [`MutexGuard`], a
-//! [`SemaphorePermit`], a [`WaitGroupGuard`]. An [`OwnedSemaphorePermit`] goes where nothing can be borrowed, and
-//! [`WaitGroup::go`] counts a goroutine until it has ended, however that is. Waits with a limit end in `_timeout`.
+//! [`SemaphorePermit`], a [`WaitGroupGuard`]. An [`OwnedSemaphorePermit`] goes where nothing can be
+//! borrowed, and [`WaitGroup::go`] counts a goroutine until it has ended, however that is. Waits
+//! with a limit end in `_timeout`.
 //!
-//! A thread that isn't a goroutine's may use them, too: once the runtime has started, it blocks while it
-//! waits. Inside [`blocking`](crate::blocking), and before the runtime has started, what needs no wait works
-//! (`try_lock`, a free lock, dropping a guard, notifying), and what does panics.
+//! A thread that isn't a goroutine's may use them, too: once the runtime has started, it blocks
+//! while it waits. Inside [`blocking`](crate::blocking), and before the runtime has started, what
+//! needs no wait works (`try_lock`, a free lock, dropping a guard, notifying), and what does
+//! panics.
 
 // | file | what it holds |
 // | --- | --- |

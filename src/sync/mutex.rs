@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::runtime::{Limit, must_wait, nanos, when};
 use crate::sync::raw_mutex::RawMutex;
 
-/// A lock around a value. Go's `sync.Mutex`: one atomic operation when it is free, and handed over in
-/// order once a goroutine has waited for a millisecond.
+/// A lock around a value. Go's `sync.Mutex`: one atomic operation when it is free, and handed over
+/// in order once a goroutine has waited for a millisecond.
 ///
 /// ```
 /// use gosched::sync::Mutex;
@@ -32,11 +32,12 @@ pub struct Mutex<T: ?Sized> {
 
 // SAFETY: the mutex owns its value, which may be sent.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
-// SAFETY: only the holder of the lock reaches the value, so sharing the mutex sends the value to and fro.
+// SAFETY: only the holder of the lock reaches the value, so sharing the mutex sends the value to
+// and fro.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
-/// Access to the value of a locked [`Mutex`]; dropping it unlocks. It is `Send`: its goroutine may go on on
-/// another thread.
+/// Access to the value of a locked [`Mutex`]; dropping it unlocks. It is `Send`: its goroutine may
+/// go on on another thread.
 ///
 /// ```
 /// use gosched::sync::{Mutex, MutexGuard};
@@ -109,7 +110,8 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
@@ -117,8 +119,8 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { mutex: self, value: PhantomData }
     }
 
-    /// Locks; waits until the mutex is free, or `timeout` is over, and then hasn't locked. Under a context it is
-    /// [`ctx.with(&mutex).lock()`](crate::context::With::lock).
+    /// Locks; waits until the mutex is free, or `timeout` is over, and then hasn't locked. Under a
+    /// context it is [`ctx.with(&mutex).lock()`](crate::context::With::lock).
     ///
     /// ```
     /// use std::time::Duration;
@@ -134,7 +136,8 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     #[must_use = "dropping the guard unlocks the mutex"]
     pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
@@ -199,7 +202,8 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the mutex is locked as long as the guard lives, and only its guard reaches the value.
+        // SAFETY: the mutex is locked as long as the guard lives, and only its guard reaches the
+        // value.
         unsafe { &*self.mutex.value.get() }
     }
 }

@@ -45,8 +45,8 @@ impl Once {
         Once { done: AtomicBool::new(false), running: RawMutex::new() }
     }
 
-    /// Runs `f`, unless a function has run already. When this returns, one has. To call it on the same
-    /// `Once` inside `f` is a deadlock. Go's `Do`.
+    /// Runs `f`, unless a function has run already. When this returns, one has. To call it on the
+    /// same `Once` inside `f` is a deadlock. Go's `Do`.
     ///
     /// ```
     /// use gosched::sync::Once;
@@ -59,8 +59,8 @@ impl Once {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); and as
-    /// `f` does.
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run); and as `f` does.
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
         if !self.is_completed() {
@@ -133,7 +133,8 @@ pub struct OnceLock<T> {
 
 // SAFETY: the value moves with the cell: the thread that drops it needn't be the one that set it.
 unsafe impl<T: Send> Send for OnceLock<T> {}
-// SAFETY: threads that share the cell share the value (Sync), which another one may have set (Send).
+// SAFETY: threads that share the cell share the value (Sync), which another one may have set
+// (Send).
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
@@ -161,7 +162,8 @@ impl<T> OnceLock<T> {
     /// assert_eq!(port.get(), Some(&8080));
     /// ```
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: completed says that the value was written; it isn't written again while `self` is shared.
+        // SAFETY: completed says that the value was written; it isn't written again while `self` is
+        // shared.
         self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 
@@ -194,7 +196,8 @@ impl<T> OnceLock<T> {
     /// If there is a value already: the new one is returned.
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
@@ -202,8 +205,8 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; if there is none, first sets it to what `f` returns. Others that call this meanwhile wait.
-    /// If `f` panics, there is no value, and the next caller's `f` is called.
+    /// The value; if there is none, first sets it to what `f` returns. Others that call this
+    /// meanwhile wait. If `f` panics, there is no value, and the next caller's `f` is called.
     ///
     /// ```
     /// use gosched::sync::OnceLock;
@@ -214,13 +217,14 @@ impl<T> OnceLock<T> {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run); and as
-    /// `f` does.
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run); and as `f` does.
     #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
         self.once.call_once(|| {
             let value = f();
-            // SAFETY: call_once runs one function at a time and none after it, and nobody reads before that.
+            // SAFETY: call_once runs one function at a time and none after it, and nobody reads
+            // before that.
             unsafe { (*self.value.get()).write(value) };
         });
         // SAFETY: call_once has returned, so the value was written.

@@ -1,7 +1,7 @@
 //! [`RwLock`]: Go's `sync/rwmutex.go`.
 //!
-//! A writer announces itself by subtracting [`MAX_READERS`] from the count of readers, which makes it
-//! negative: readers that arrive then wait until the writer unlocks. The writer waits for the
+//! A writer announces itself by subtracting [`MAX_READERS`] from the count of readers, which makes
+//! it negative: readers that arrive then wait until the writer unlocks. The writer waits for the
 //! readers that hold the lock; the last of them wakes it. So neither side can starve the other.
 
 use std::cell::UnsafeCell;
@@ -18,12 +18,14 @@ use crate::sync::raw_mutex::RawMutex;
 /// More readers than there can be at once.
 const MAX_READERS: i32 = 1 << 30;
 
-/// As many guards to read as there may be: half of that, as who is refused has been counted before. Forgotten
-/// guards count for good, so their number isn't limited by memory. A negative count is a larger number.
+/// As many guards to read as there may be: half of that, as who is refused has been counted before.
+/// Forgotten guards count for good, so their number isn't limited by memory. A negative count is a
+/// larger number.
 const MOST_READERS: u32 = MAX_READERS as u32 / 2;
 
-/// A lock that either any number of readers hold, or one writer. Go's `sync.RWMutex`: readers that come
-/// after a writer that waits wait for it, so a goroutine that holds it to read must not lock it again.
+/// A lock that either any number of readers hold, or one writer. Go's `sync.RWMutex`: readers that
+/// come after a writer that waits wait for it, so a goroutine that holds it to read must not lock
+/// it again.
 ///
 /// ```
 /// use gosched::sync::RwLock;
@@ -52,7 +54,8 @@ struct RawRwLock {
     writer_sem: AtomicU32,
     /// What readers sleep on while there is a writer.
     reader_sem: AtomicU32,
-    /// The number of readers that hold the lock or wait; minus [`MAX_READERS`] while there is a writer.
+    /// The number of readers that hold the lock or wait; minus [`MAX_READERS`] while there is a
+    /// writer.
     reader_count: AtomicI32,
     /// How many readers the writer waits for.
     reader_wait: AtomicI32,
@@ -106,7 +109,8 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
 /// ```
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    /// Invariant in `T`, as the lock is by its cell: what is written by this guard is read by others.
+    /// Invariant in `T`, as the lock is by its cell: what is written by this guard is read by
+    /// others.
     lock: &'a RwLock<T>,
 }
 
@@ -181,7 +185,8 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     ///
     /// # Panics
-    /// If there are 2^29 guards to read already, forgotten ones included. If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If there are 2^29 guards to read already, forgotten ones included. If it must wait inside
+    /// [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         point("read");
@@ -199,7 +204,8 @@ impl<T: ?Sized> RwLock<T> {
         self.read_guard()
     }
 
-    /// Locks for reading if there is no writer, and there are fewer than 2^29 guards to read. Go's `TryRLock`.
+    /// Locks for reading if there is no writer, and there are fewer than 2^29 guards to read. Go's
+    /// `TryRLock`.
     ///
     /// ```
     /// use gosched::sync::RwLock;
@@ -245,7 +251,8 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         point("write");
@@ -336,7 +343,8 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the lock is held to write as long as the guard lives, and only the guard reaches the value.
+        // SAFETY: the lock is held to write as long as the guard lives, and only the guard reaches
+        // the value.
         unsafe { &*self.lock.value.get() }
     }
 }

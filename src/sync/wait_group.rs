@@ -208,7 +208,8 @@ impl WaitGroup {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait(&self) {
         point("wait");

@@ -1,4 +1,5 @@
-//! What a [`WaitGroup`] has besides its count: goroutines that are counted, a guard, and a wait with a limit.
+//! What a [`WaitGroup`] has besides its count: goroutines that are counted, a guard, and a wait
+//! with a limit.
 
 use std::fmt;
 use std::mem::forget;
@@ -9,8 +10,8 @@ use crate::goroutine::{Builder, JoinHandle, cannot};
 use crate::runtime::{Limit, must_wait, nanos, notify_list_wait_limited, when};
 use crate::sync::{WaitGroup, WaitTimeoutResult};
 
-/// One of the count of a [`WaitGroup`]: dropping it is [`done`](WaitGroup::done), also when a panic does.
-/// [`WaitGroup::guard`] makes it.
+/// One of the count of a [`WaitGroup`]: dropping it is [`done`](WaitGroup::done), also when a panic
+/// does. [`WaitGroup::guard`] makes it.
 ///
 /// ```
 /// use gosched::sync::{WaitGroup, WaitGroupGuard};
@@ -28,9 +29,9 @@ use crate::sync::{WaitGroup, WaitTimeoutResult};
 pub struct WaitGroupGuard<'a>(&'a WaitGroup);
 
 impl WaitGroup {
-    /// Runs `f` on a new goroutine, as [`go`](crate::go()) does, and counts it until it has ended: also if it
-    /// panics, or ends by [`goexit`](crate::goexit), so [`wait`](Self::wait) doesn't wait for ever. Go's `Go`,
-    /// since 1.25.
+    /// Runs `f` on a new goroutine, as [`go`](crate::go()) does, and counts it until it has ended:
+    /// also if it panics, or ends by [`goexit`](crate::goexit), so [`wait`](Self::wait) doesn't
+    /// wait for ever. Go's `Go`, since 1.25.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -53,7 +54,8 @@ impl WaitGroup {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // Counted off again if there is no goroutine, also where what it would have inherited panics when it is cloned.
+        // Counted off again if there is no goroutine, also where what it would have inherited
+        // panics when it is cloned.
         let counted = self.guard();
         let group = self.clone();
         let made = Builder::new().go(move || {
@@ -69,8 +71,8 @@ impl WaitGroup {
         }
     }
 
-    /// [`add`](Self::add) of 1, and a guard that is [`done`](Self::done) when it is dropped. What is to be
-    /// waited for owns it: then a panic, or an early return, counts it off as well.
+    /// [`add`](Self::add) of 1, and a guard that is [`done`](Self::done) when it is dropped. What
+    /// is to be waited for owns it: then a panic, or an early return, counts it off as well.
     ///
     /// ```
     /// use gosched::sync::WaitGroup;
@@ -95,8 +97,8 @@ impl WaitGroup {
         WaitGroupGuard(self)
     }
 
-    /// [`wait`](Self::wait) with a time limit. The result says whether the time was over while the count
-    /// wasn't 0.
+    /// [`wait`](Self::wait) with a time limit. The result says whether the time was over while the
+    /// count wasn't 0.
     ///
     /// ```
     /// use std::time::Duration;
@@ -112,7 +114,8 @@ impl WaitGroup {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> WaitTimeoutResult {
         if self.is_done() || timeout.is_zero() {

@@ -29,16 +29,17 @@
 //! ```
 //!
 //! To limit a wait, there is `default(timeout)` in [`select!`](crate::select), and
-//! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. (There is no `timeout` for any
-//! function: code in the middle of something can't be stopped from outside.)
+//! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. (There is no `timeout` for
+//! any function: code in the middle of something can't be stopped from outside.)
 //!
-//! A wait is never too short. It may be longer: until a P is free. A time that has passed counts as now,
-//! and one beyond the end of the clock, 292 years after the machine's start, as the end of the clock.
+//! A wait is never too short. It may be longer: until a P is free. A time that has passed counts as
+//! now, and one beyond the end of the clock, 292 years after the machine's start, as the end of the
+//! clock.
 //!
-//! A timer belongs to the P that it was set on, so it is set by a goroutine. A thread that isn't one of the
-//! runtime's is made one for that time; before the first [`run`](crate::run), and inside
-//! [`blocking`](crate::blocking), where that can't be, these functions panic. Stopping or dropping a timer
-//! works anywhere.
+//! A timer belongs to the P that it was set on, so it is set by a goroutine. A thread that isn't
+//! one of the runtime's is made one for that time; before the first [`run`](crate::run), and inside
+//! [`blocking`](crate::blocking), where that can't be, these functions panic. Stopping or dropping
+//! a timer works anywhere.
 
 // | file | what it holds |
 // | --- | --- |
@@ -57,7 +58,8 @@ use crate::chan::Receiver;
 use crate::runtime::{self, instant_now, must_wait, nanos, until};
 
 /// The time: as [`Instant::now`], but in an [exploration](crate::explore) and in
-/// [`synctest`](crate::synctest) that of its goroutines, which jumps when all of them wait. Go's `time.Now`.
+/// [`synctest`](crate::synctest) that of its goroutines, which jumps when all of them wait. Go's
+/// `time.Now`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -90,7 +92,8 @@ pub fn now() -> Instant {
 pub fn sleep(d: Duration) {
     let _guest = must_wait("time::sleep");
     // SAFETY: must_wait saw that this is a goroutine with a P, or made it one; nothing here is a
-    // thread-local's, and a goroutine that shares thread-locals keeps none where it can park, as was promised.
+    // thread-local's, and a goroutine that shares thread-locals keeps none where it can park, as
+    // was promised.
     unsafe { runtime::time_sleep(nanos(d)) }
 }
 
@@ -118,8 +121,8 @@ pub fn sleep_until(deadline: Instant) {
     unsafe { runtime::time_sleep(nanos(until(deadline))) }
 }
 
-/// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive waits
-/// forever. When the last receiver is dropped, its timer is stopped. Go's `time.After`.
+/// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive
+/// waits forever. When the last receiver is dropped, its timer is stopped. Go's `time.After`.
 ///
 /// As in Go since 1.23, the value is ready as soon as `d` is over, also for a `try_recv` and a
 /// `default`, whatever the processors do. It is the time at which `d` was over, however late it is
@@ -140,8 +143,8 @@ pub fn sleep_until(deadline: Instant) {
 /// ```
 ///
 /// # Panics
-/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or
-/// there is no memory for it.
+/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run),
+/// or there is no memory for it.
 #[must_use = "dropping the channel stops its timer"]
 #[track_caller]
 pub fn after(d: Duration) -> Receiver<Instant> {

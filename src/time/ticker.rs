@@ -8,9 +8,10 @@ use crate::runtime::{must_wait, nanos, when};
 
 /// A channel that gets the time again and again. Go's `time.Ticker`.
 ///
-/// If the last tick hasn't been received when the next is due, the next is left out: a slow receiver
-/// misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick of the setting before
-/// comes. Dropping it stops it, and closes its channel. A tick is the time at which it was due.
+/// If the last tick hasn't been received when the next is due, the next is left out: a slow
+/// receiver misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick of the
+/// setting before comes. Dropping it stops it, and closes its channel. A tick is the time at which
+/// it was due.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -120,8 +121,8 @@ impl Ticker {
     }
 }
 
-/// A channel that gets the time each `d`, as a [`Ticker`]'s, until its last receiver is dropped. Go's
-/// `time.Tick`.
+/// A channel that gets the time each `d`, as a [`Ticker`]'s, until its last receiver is dropped.
+/// Go's `time.Tick`.
 ///
 /// ```
 /// use std::time::Duration;

@@ -19,8 +19,8 @@ use crate::runtime::{
 /// `time.Timer`.
 ///
 /// It may be reset when it has fired or was stopped. After [`stop`](Self::stop) or
-/// [`reset`](Self::reset) its earlier setting does nothing any more, and a time that is still in the
-/// channel is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its
+/// [`reset`](Self::reset) its earlier setting does nothing any more, and a time that is still in
+/// the channel is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its
 /// channel. The time that the channel gets is that of an [`after`](crate::time::after).
 ///
 /// ```
@@ -77,8 +77,8 @@ impl Timer {
     /// ```
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run), or
-    /// there is no memory for it.
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run), or there is no memory for it.
     #[track_caller]
     pub fn new(d: Duration) -> Self {
         Timer { kind: Kind::Channel(Receiver::of_timer("time::Timer::new", when(nanos(d)), 0)) }
@@ -87,8 +87,8 @@ impl Timer {
     /// A timer that calls `f` on a goroutine of its own when `d` is over; and each time that it is
     /// reset and its time comes, perhaps while the last call still goes on. Go's `time.AfterFunc`.
     ///
-    /// To call a function later and never stop that, [`sleep`](crate::time::sleep) in a goroutine instead: a
-    /// timer that nobody keeps is stopped at once, and the compiler warns of it.
+    /// To call a function later and never stop that, [`sleep`](crate::time::sleep) in a goroutine
+    /// instead: a timer that nobody keeps is stopped at once, and the compiler warns of it.
     ///
     /// ```compile_fail
     /// #![deny(unused_must_use)]
@@ -101,7 +101,8 @@ impl Timer {
     /// ```
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
         let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
@@ -132,8 +133,8 @@ impl Timer {
         }
     }
 
-    /// Stops it. True if it was set, and won't do anything any more; false if it was stopped before, or
-    /// has fired: its time was received, or its function is being called, or was.
+    /// Stops it. True if it was set, and won't do anything any more; false if it was stopped
+    /// before, or has fired: its time was received, or its function is being called, or was.
     ///
     /// ```
     /// use std::time::Duration;
@@ -170,7 +171,8 @@ impl Timer {
     /// ```
     ///
     /// # Panics
-    /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
+    /// If it is called inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
     #[track_caller]
     pub fn reset(&self, d: Duration) -> bool {
         point("reset");
@@ -191,8 +193,9 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     let t = unsafe { &*t.cast::<runtime::Timer>() };
     let function = fire_timer(t, seq, |f| {
         let f: *const Function = f.cast_const().cast();
-        // SAFETY: the waiter is what after_func passed, made by Arc::as_ptr. The handle drops its Arc after
-        // it has ended the timer, which waits for the lock that fire_timer holds, so the count isn't 0.
+        // SAFETY: the waiter is what after_func passed, made by Arc::as_ptr. The handle drops its
+        // Arc after it has ended the timer, which waits for the lock that fire_timer holds, so the
+        // count isn't 0.
         unsafe {
             Arc::increment_strong_count(f);
             Arc::from_raw(f)

@@ -5,12 +5,13 @@ use std::marker::PhantomData;
 
 use crate::runtime::{Note, cut, is_recording, new_task, say};
 
-/// A piece of work that several goroutines may have a part in, as a request: from its making to its drop. Go's
-/// `trace.Task`, which is in a context; here whoever works on it gets a reference, or has it in one as a
-/// [value](crate::context::Context::with_value).
+/// A piece of work that several goroutines may have a part in, as a request: from its making to its
+/// drop. Go's `trace.Task`, which is in a context; here whoever works on it gets a reference, or
+/// has it in one as a [value](crate::context::Context::with_value).
 ///
-/// `go tool trace` lists tasks by their names, with how long they took, and the regions and messages that are theirs.
-/// Outside of a trace it costs next to nothing, and on a thread that isn't a goroutine's it leaves no trace.
+/// `go tool trace` lists tasks by their names, with how long they took, and the regions and
+/// messages that are theirs. Outside of a trace it costs next to nothing, and on a thread that
+/// isn't a goroutine's it leaves no trace.
 ///
 /// ```
 /// use gosched::trace::Task;
@@ -70,7 +71,8 @@ impl Task {
         self.id
     }
 
-    /// Begins a region of the running goroutine in which it works on this task. Go's `trace.StartRegion`.
+    /// Begins a region of the running goroutine in which it works on this task. Go's
+    /// `trace.StartRegion`.
     ///
     /// ```
     /// let task = gosched::trace::Task::new("backup");
@@ -81,7 +83,8 @@ impl Task {
         Region::begin(self.id, name)
     }
 
-    /// Says something about this task, in a category by which messages can be told apart. Go's `trace.Log`.
+    /// Says something about this task, in a category by which messages can be told apart. Go's
+    /// `trace.Log`.
     ///
     /// ```
     /// let task = gosched::trace::Task::new("backup");
@@ -106,10 +109,11 @@ impl Drop for Task {
     }
 }
 
-/// A time in which a goroutine does one thing: from its making to its drop, on the same goroutine. Go's `trace.Region`.
+/// A time in which a goroutine does one thing: from its making to its drop, on the same goroutine.
+/// Go's `trace.Region`.
 ///
-/// Regions nest. One that is dropped before another that began after it ends that one, too; what is forgotten ends with
-/// the goroutine.
+/// Regions nest. One that is dropped before another that began after it ends that one, too; what is
+/// forgotten ends with the goroutine.
 #[must_use = "it ends when it is dropped"]
 pub struct Region {
     task: u64,
@@ -156,8 +160,8 @@ pub fn region(name: &str) -> Region {
     Region::begin(0, name)
 }
 
-/// Says something, in a category by which messages can be told apart. Go's `trace.Log`. Of this text, as of all names, the first
-/// KiB is kept.
+/// Says something, in a category by which messages can be told apart. Go's `trace.Log`. Of this
+/// text, as of all names, the first KiB is kept.
 ///
 /// ```
 /// gosched::run(|| gosched::trace::log("cache", "miss"));

@@ -44,7 +44,8 @@ impl FlightRecorder {
         FlightRecorder { min_age: Duration::from_secs(10), max_bytes: 10 << 20, started: false }
     }
 
-    /// How old events may become at least, unless they are too large. Go's `FlightRecorderConfig.MinAge`.
+    /// How old events may become at least, unless they are too large. Go's
+    /// `FlightRecorderConfig.MinAge`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -57,7 +58,8 @@ impl FlightRecorder {
         self
     }
 
-    /// How many bytes may be kept, besides what has come in the last second. Go's `FlightRecorderConfig.MaxBytes`.
+    /// How many bytes may be kept, besides what has come in the last second. Go's
+    /// `FlightRecorderConfig.MaxBytes`.
     ///
     /// ```
     /// let mut recorder = gosched::trace::FlightRecorder::new().max_bytes(64 << 20);
@@ -86,7 +88,8 @@ impl FlightRecorder {
         Ok(())
     }
 
-    /// Writes what is kept, as a trace; returns how many bytes that are. It goes on recording. On any thread.
+    /// Writes what is kept, as a trace; returns how many bytes that are. It goes on recording. On
+    /// any thread.
     ///
     /// # Errors
     /// If it doesn't record, or could record no more; and what the writer returns.

@@ -1,8 +1,8 @@
-//! The crate `tracing` beside goroutines: spans that new ones begin in, and the scheduler's own events among those of the
-//! program. It takes the feature `tracing`.
+//! The crate `tracing` beside goroutines: spans that new ones begin in, and the scheduler's own
+//! events among those of the program. It takes the feature `tracing`.
 //!
-//! Spans and events of a program need nothing of this: a goroutine with [thread-locals of its own](crate#thread-locals) has
-//! its own current span wherever it goes on.
+//! Spans and events of a program need nothing of this: a goroutine with [thread-locals of its
+//! own](crate#thread-locals) has its own current span wherever it goes on.
 
 // | file | what it holds |
 // | --- | --- |

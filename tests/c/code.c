@@ -1,6 +1,7 @@
 /*
- * What a compiler tells of the code that it has made: a map of its frames, and where it may be stopped between any
- * two instructions. The code is written as a compiler for x86-64 would emit it. .ci/c builds and runs it.
+ * What a compiler tells of the code that it has made: a map of its frames, and where it may be
+ * stopped between any two instructions. The code is written as a compiler for x86-64 would emit it.
+ * .ci/c builds and runs it.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,8 +19,8 @@ static void wait_for(_Atomic(int) *count, int n)
 }
 
 /*
- * count(n, list) as a compiler would emit it: each frame has a cell of a list, which links to that of its caller,
- * and a number that looks like an address of the stack, with its complement.
+ * count(n, list) as a compiler would emit it: each frame has a cell of a list, which links to that
+ * of its caller, and a number that looks like an address of the stack, with its complement.
  */
 struct cell {
     size_t value;

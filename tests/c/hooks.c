@@ -1,6 +1,6 @@
 /*
- * What a runtime that is ported in C hangs in: every hook, with a chain of addresses of a stack that moves; and a
- * tracer, which counts. .ci/c builds and runs it.
+ * What a runtime that is ported in C hangs in: every hook, with a chain of addresses of a stack
+ * that moves; and a tracer, which counts. .ci/c builds and runs it.
  */
 #include <errno.h>
 #include <fcntl.h>

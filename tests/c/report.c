@@ -1,6 +1,6 @@
 /*
- * What a port says in reports: each way to end the process, and names of code that only the port knows. The argument
- * says which; .ci/c builds and runs it, and looks at what is said.
+ * What a port says in reports: each way to end the process, and names of code that only the port
+ * knows. The argument says which; .ci/c builds and runs it, and looks at what is said.
  */
 #include <stdint.h>
 #include <string.h>

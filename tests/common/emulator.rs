@@ -3,7 +3,8 @@
 use std::env;
 use std::process::Command;
 
-/// What cargo runs these binaries with where the system can't: an emulator, which runs their processes, too.
+/// What cargo runs these binaries with where the system can't: an emulator, which runs their
+/// processes, too.
 const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
 
 /// The environment variable that says what each test's process runs under: `valgrind -q`.

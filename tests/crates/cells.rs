@@ -75,7 +75,8 @@ fn arc_swap_loads(_: u64, pause: &dyn Fn()) -> String {
     sum.to_string()
 }
 
-/// A value is freed when nobody who was pinned may see it: a guard that is kept keeps the goroutine pinned.
+/// A value is freed when nobody who was pinned may see it: a guard that is kept keeps the goroutine
+/// pinned.
 fn epoch_pins(n: u64, pause: &dyn Fn()) -> String {
     let shared = Atomic::new(n);
     let mut seen = Vec::new();

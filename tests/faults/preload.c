@@ -6,7 +6,8 @@
  *
  * With SHADOW_STACK in the environment the kernel's answer is that this thread has one.
  *
- * A futex is asked to wait or to wake: a wait that fails returns EINTR, as a signal makes it, whatever the errno.
+ * A futex is asked to wait or to wake: a wait that fails returns EINTR, as a signal makes it,
+ * whatever the errno.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

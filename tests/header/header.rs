@@ -1,4 +1,5 @@
-//! `include/gosched.h` is what cbindgen makes of `src/capi/header`, and C and C++ compilers take it.
+//! `include/gosched.h` is what cbindgen makes of `src/capi/header`, and C and C++ compilers take
+//! it.
 
 use std::env;
 use std::fs;

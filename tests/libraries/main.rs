@@ -19,7 +19,8 @@ mod std_waits;
 mod ureq_calls;
 mod zlib;
 
-/// Lists the tests of a module: each is run on a goroutine of a process of its own, with each of the settings.
+/// Lists the tests of a module: each is run on a goroutine of a process of its own, with each of
+/// the settings.
 macro_rules! tests {
     ($($name:ident)*) => {
         mod tests {

@@ -73,15 +73,17 @@ impl Db {
 
     /// Does one statement, and returns the first column of its first row.
     ///
-    /// The caller has to repeat what was busy (sqlite.org/rescode.html#busy): that is also what SQLite makes of a lock
-    /// that a signal interrupted, and its busy timeout counts the sleeps that it has begun, not their time.
+    /// The caller has to repeat what was busy (sqlite.org/rescode.html#busy): that is also what
+    /// SQLite makes of a lock that a signal interrupted, and its busy timeout counts the sleeps
+    /// that it has begun, not their time.
     fn run(&self, sql: &str) -> Option<String> {
         loop {
             match self.step(sql) {
                 (DONE, text) => return text,
                 (BUSY, _) => yield_now(),
                 (code, _) => {
-                    // SAFETY: the connection is open; its message is printed before anything else is called.
+                    // SAFETY: the connection is open; its message is printed before anything else
+                    // is called.
                     let message = unsafe { CStr::from_ptr(sqlite3_errmsg(self.0)) };
                     panic!("{sql}: {code}: {message:?}");
                 }

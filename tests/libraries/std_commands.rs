@@ -22,7 +22,8 @@ fn outputs() {
     });
 }
 
-/// A process that waits, and writes to both outputs more than a pipe has room for, and one that writes what it reads.
+/// A process that waits, and writes to both outputs more than a pipe has room for, and one that
+/// writes what it reads.
 fn one(n: usize) {
     let script = format!("sleep 0.01; head -c 100000 /dev/zero >&2; head -c {n}00 /dev/zero; exit {}", n % 7);
     let output = Command::new("sh").args(["-c", &script]).output().expect("it can be run");

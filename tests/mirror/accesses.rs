@@ -1,9 +1,9 @@
 //! What the sources do with the fields of the four large structs.
 //!
-//! Tokens have no types, so a field is known by its name. Of the names that several of these structs
-//! have, an access by Go's name for one of them (`gp`, `mp`, `pp`, `sched()`) is no access to another;
-//! any other access may be to each. Therefore "untouched" is always right, and "used" may be wrong for
-//! a name that another type has, too.
+//! Tokens have no types, so a field is known by its name. Of the names that several of these
+//! structs have, an access by Go's name for one of them (`gp`, `mp`, `pp`, `sched()`) is no access
+//! to another; any other access may be to each. Therefore "untouched" is always right, and "used"
+//! may be wrong for a name that another type has, too.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +58,8 @@ impl Accesses {
         }
     }
 
-    /// What is done with a field of a struct of Go's, or, `a.b`, with a field of its field. Those of
-    /// `with_it` have a field of that name, too.
+    /// What is done with a field of a struct of Go's, or, `a.b`, with a field of its field. Those
+    /// of `with_it` have a field of that name, too.
     pub fn of(&self, go: &str, field: &str, with_it: &[&str]) -> Access {
         let anothers =
             |by: &str| POINTERS.iter().any(|(of, name)| name == &by && *of != go && with_it.contains(of));

@@ -18,7 +18,8 @@ const RENAMED: [(&str, &str); 22] = [
     ("makechan", "gosched_chan_make"),
     ("freechan", "gosched_chan_free"),
     ("closechan", "gosched_chan_close"),
-    // One function of Rust's says by an argument whether it waits; and C has one that doesn't tell a closed channel.
+    // One function of Rust's says by an argument whether it waits; and C has one that doesn't tell
+    // a closed channel.
     ("chansend", "gosched_chan_send"),
     ("chansend1", "gosched_chan_send"),
     ("selectnbsend", "gosched_chan_try_send"),

@@ -1,4 +1,5 @@
-//! Goroutines whose threads sleep in the kernel, undeclared, some of them for what another goroutine does.
+//! Goroutines whose threads sleep in the kernel, undeclared, some of them for what another
+//! goroutine does.
 
 use std::io::{ErrorKind, Read, Write, pipe};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,5 @@
-//! Goroutines that compute for long without a check: nothing stops them but their end, or the loss of their P.
+//! Goroutines that compute for long without a check: nothing stops them but their end, or the loss
+//! of their P.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

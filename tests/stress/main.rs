@@ -104,8 +104,8 @@ const SCENARIOS: [Scenario; 48] = [
     traces::flights,
 ];
 
-/// Not with ThreadSanitizer: what is ordered by std's locks, which it doesn't see; and what goes on only when a signal
-/// has stopped who computes or blocks, as it hands signals on late.
+/// Not with ThreadSanitizer: what is ordered by std's locks, which it doesn't see; and what goes on
+/// only when a signal has stopped who computes or blocks, as it hands signals on late.
 const NOT_WITH_TSAN: [Scenario; 12] = [
     signals::bursts,
     std_locks::counter,
@@ -124,8 +124,8 @@ const NOT_WITH_TSAN: [Scenario; 12] = [
 /// How long nothing may happen.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// How many threads there may be. Each goroutine that has lost its P keeps one, as each of std's has one; what has
-/// ended has none.
+/// How many threads there may be. Each goroutine that has lost its P keeps one, as each of std's
+/// has one; what has ended has none.
 const MOST_THREADS: usize = 400;
 
 /// Whether goroutines share the thread-locals of their threads.
@@ -192,8 +192,8 @@ fn here(seed: u64, length: Duration) {
     eprintln!("done: {}", tally::report());
 }
 
-/// Ends the process when nothing happens any more, or there are too many threads: a plain thread, so the runtime can't
-/// find a deadlock itself.
+/// Ends the process when nothing happens any more, or there are too many threads: a plain thread,
+/// so the runtime can't find a deadlock itself.
 fn watch(seed: u64) {
     let mut seen = tally::total();
     let mut since = Instant::now();
@@ -255,7 +255,8 @@ fn with_settings(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) 
     fs::remove_dir_all(&folder).expect("it was made");
 }
 
-/// Each trace is right to its end; and of one whose writer failed each generation is, but for the last.
+/// Each trace is right to its end; and of one whose writer failed each generation is, but for the
+/// last.
 fn assert_readable(folder: &Path) {
     for entry in fs::read_dir(folder).expect("it was made") {
         let path = entry.expect("it can be read").path();

@@ -58,7 +58,8 @@ pub fn malloc(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// A thread reads lines, slowly: each is whole, and each writer's come in order. How many there are of each.
+/// A thread reads lines, slowly: each is whole, and each writer's come in order. How many there are
+/// of each.
 fn lines(reader: PipeReader, writers: usize, pause: Duration) -> JoinHandle<Vec<usize>> {
     thread::spawn(move || {
         let mut seen = vec![0; writers];

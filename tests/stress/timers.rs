@@ -95,8 +95,8 @@ fn receive(rng: &mut Rng, rx: &Receiver<Token>, ledger: &Ledger) -> bool {
     true
 }
 
-/// A timer that several change: each time that it was set to ends once, by being received or by being
-/// replaced.
+/// A timer that several change: each time that it was set to ends once, by being received or by
+/// being replaced.
 pub fn fickle(rng: &mut Rng) {
     let (changers, each) = (rng.up_to(4), rng.up_to(100));
     let timer = Timer::new(short(rng));

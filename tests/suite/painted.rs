@@ -24,8 +24,8 @@ impl Case {
         Case { name, f, took: AtomicUsize::new(0), limit: AtomicUsize::new(0) }
     }
 
-    /// Runs it, and notes what it took. It may take `limit(guard)`, for the bytes that are below the
-    /// goroutine's guard.
+    /// Runs it, and notes what it took. It may take `limit(guard)`, for the bytes that are below
+    /// the goroutine's guard.
     ///
     /// # Safety
     /// As [`bytes_used`].

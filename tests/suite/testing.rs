@@ -1,4 +1,5 @@
-//! `testing::Test`: tests on goroutines, which fail if they panic, hang, or leave goroutines behind.
+//! `testing::Test`: tests on goroutines, which fail if they panic, hang, or leave goroutines
+//! behind.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};

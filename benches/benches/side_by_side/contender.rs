@@ -118,8 +118,8 @@ impl FromStr for Measurement {
     }
 }
 
-/// What the process prints. The little that a workload prints fits in the pipe, so it can be read at the
-/// end.
+/// What the process prints. The little that a workload prints fits in the pipe, so it can be read
+/// at the end.
 fn output(mut child: Child, limit: Duration) -> Result<String, Lost> {
     let start = Instant::now();
     let mut lost = Lost::Died;

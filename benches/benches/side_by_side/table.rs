@@ -54,8 +54,8 @@ impl<'a> Table<'a> {
         Table { contenders }
     }
 
-    /// Prints the rows of a workload: one for each thing that gosched says of it, or another if gosched
-    /// was lost; or one that says that all were.
+    /// Prints the rows of a workload: one for each thing that gosched says of it, or another if
+    /// gosched was lost; or one that says that all were.
     pub fn print(&self, workload: &str, procs: usize, rounds: &[Vec<Outcome>]) {
         let said = rounds
             .iter()

@@ -1,4 +1,5 @@
-//! The table of what it costs to trace the execution: a traced run's values in units of the same program's without.
+//! The table of what it costs to trace the execution: a traced run's values in units of the same
+//! program's without.
 
 use gosched_benches::median::median;
 

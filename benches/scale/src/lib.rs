@@ -1,9 +1,11 @@
-//! The scheduler on a machine that there isn't: the files that ship, on simulated processors with virtual clocks.
+//! The scheduler on a machine that there isn't: the files that ship, on simulated processors with
+//! virtual clocks.
 //!
-//! Each M is a coroutine with a clock of its own. Each atomic access of the scheduler's is a step: the M whose clock is
-//! least makes it, and pays what the word's cache line costs from where it lies. A mutex that is contended, a futex, a
-//! system call cost what [`Costs`](sim::costs::Costs) says. Nothing depends on the machine that this runs on, so two runs
-//! are the same to the last count. What that is worth, and what not, is in `docs/scale.md`.
+//! Each M is a coroutine with a clock of its own. Each atomic access of the scheduler's is a step:
+//! the M whose clock is least makes it, and pays what the word's cache line costs from where it
+//! lies. A mutex that is contended, a futex, a system call cost what [`Costs`](sim::costs::Costs)
+//! says. Nothing depends on the machine that this runs on, so two runs are the same to the last
+//! count. What that is worth, and what not, is in `docs/scale.md`.
 //!
 //! | from the crate | what it is here |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! Prints the tables of `docs/scale.md`: `gosched-scale calibrate`, `two`, `table`, `counts`, `sleeps` or `variants`.
+//! Prints the tables of `docs/scale.md`: `gosched-scale calibrate`, `two`, `table`, `counts`,
+//! `sleeps` or `variants`.
 
 use std::env::args;
 use std::io::{self, Write};

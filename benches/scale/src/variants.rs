@@ -10,7 +10,8 @@ pub enum Lock {
     Shipped,
     /// One waiter at a time spins, the others sleep at once: roughly Go 1.27's.
     OneSpins,
-    /// It goes from one to the next, a line's transfer each, and nobody sleeps: what a mutex could do at best.
+    /// It goes from one to the next, a line's transfer each, and nobody sleeps: what a mutex could
+    /// do at best.
     Queue,
 }
 

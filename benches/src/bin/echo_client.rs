@@ -1,8 +1,10 @@
-//! The clients of an echo server, the same for every server: `echo_client ADDRESS CONNECTIONS MILLISECONDS`.
+//! The clients of an echo server, the same for every server:
+//! `echo_client ADDRESS CONNECTIONS MILLISECONDS`.
 //!
-//! Each client sends 64 bytes, waits until they have come back, and sends again: all on one thread. When all
-//! are connected and warm, it prints a line `begun`; at the end a line with the number of round trips since
-//! then, the time that they took, and the 99th percentile of one, both in nanoseconds.
+//! Each client sends 64 bytes, waits until they have come back, and sends again: all on one thread.
+//! When all are connected and warm, it prints a line `begun`; at the end a line with the number of
+//! round trips since then, the time that they took, and the 99th percentile of one, both in
+//! nanoseconds.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Draws the table of `docs/performance.md`: `docs/performance.svg`.
 //!
-//! `cargo run --release --bin performance` measures nothing. It reads the rows at 2 P's that have a value of
-//! Go's, and makes a bar of each one's ratio: from 1 to the left where we take less, and to the right where we
-//! take more.
+//! `cargo run --release --bin performance` measures nothing. It reads the rows at 2 P's that have a
+//! value of Go's, and makes a bar of each one's ratio: from 1 to the left where we take less, and
+//! to the right where we take more.
 
 use std::fmt::Write;
 use std::fs;
@@ -86,8 +86,8 @@ fn plot(rows: &[Row<'_>]) -> String {
     svg + "</svg>\n"
 }
 
-/// 1, 2, 5, 10 ... times powers of ten: from the last one that is at most `least` to the first that is at least
-/// `most`.
+/// 1, 2, 5, 10 ... times powers of ten: from the last one that is at most `least` to the first that
+/// is at least `most`.
 fn ticks(least: f64, most: f64) -> Vec<f64> {
     let all: Vec<f64> = (-4..5)
         .flat_map(|power| ["1", "2", "5"].map(|digit| format!("{digit}e{power}").parse().unwrap()))

@@ -1,4 +1,5 @@
-//! What the programs here share: each asks ten thousand times at once, from goroutines and in plain tokio.
+//! What the programs here share: each asks ten thousand times at once, from goroutines and in plain
+//! tokio.
 
 #![forbid(unsafe_code)]
 
@@ -23,12 +24,13 @@ pub const REQUESTS: usize = 10_000;
 /// How often each of the two kinds does.
 const ROUNDS: usize = 5;
 
-/// How many threads there may be besides those that run tasks and goroutines: the program's first, both schedulers' own,
-/// those of a database's connections. A thread for each request that waits would be ten thousand.
+/// How many threads there may be besides those that run tasks and goroutines: the program's first,
+/// both schedulers' own, those of a database's connections. A thread for each request that waits
+/// would be ten thousand.
 const OTHER_THREADS: usize = 32;
 
-/// Asks from goroutines, and in tasks of tokio's, in turn, and prints what a request costs. `ask_task` does in plain tokio
-/// what `ask` does.
+/// Asks from goroutines, and in tasks of tokio's, in turn, and prints what a request costs.
+/// `ask_task` does in plain tokio what `ask` does.
 ///
 /// # Errors
 /// The first that a request ends with.
@@ -86,8 +88,9 @@ where
     Ok(per_request(begin))
 }
 
-/// The future, in a task of tokio's: what it waits for wakes the task, on a thread of tokio's, and only its end wakes the
-/// goroutine. That takes less time where a future waits often, and more where it seldom does.
+/// The future, in a task of tokio's: what it waits for wakes the task, on a thread of tokio's, and
+/// only its end wakes the goroutine. That takes less time where a future waits often, and more
+/// where it seldom does.
 ///
 /// # Errors
 /// As the future.

@@ -1,6 +1,7 @@
-// System calls. Package syscall calls functions of the C library between syscall.Entersyscall and Exitsyscall, which
-// room.S has. In between the goroutine's stack must not move, and errno, which is the thread's, isn't read yet when it
-// is over. So what libgo has of C there is here without checks of the stack.
+// System calls. Package syscall calls functions of the C library between syscall.Entersyscall and
+// Exitsyscall, which room.S has. In between the goroutine's stack must not move, and errno, which
+// is the thread's, isn't read yet when it is over. So what libgo has of C there is here without
+// checks of the stack.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,8 +79,8 @@ NO_CHECK uintptr_t __go_syscall6(uintptr_t number, uintptr_t a, uintptr_t b, uin
     return syscall(number, a, b, c, d, e, f);
 }
 
-// Functions that take much stack run on the scheduler's, which has it. The linker makes calls of them calls of
-// these (--wrap).
+// Functions that take much stack run on the scheduler's, which has it. The linker makes calls of
+// them calls of these (--wrap).
 
 typedef long function(long, long, long, long, long, long, long);
 struct call { function *function; long arguments[7], result; };

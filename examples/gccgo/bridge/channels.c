@@ -1,7 +1,7 @@
 // Channels and select: gosched's. Go's chan.go and select.go.
 //
-// gosched says what became of an operation; that a send to a closed channel is a panic, is Go's rule.
-// len(c) and cap(c) are no calls: gccgo reads a channel's first two words.
+// gosched says what became of an operation; that a send to a closed channel is a panic, is Go's
+// rule. len(c) and cap(c) are no calls: gccgo reads a channel's first two words.
 
 #include <limits.h>
 

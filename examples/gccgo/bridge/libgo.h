@@ -11,7 +11,8 @@
 // The name that gccgo gives to a function or a variable of Go.
 #define GO(name) __asm__(name)
 
-// A function without a check of the stack: it runs where that must not move, or on another stack than the goroutine's.
+// A function without a check of the stack: it runs where that must not move, or on another stack
+// than the goroutine's.
 #define NO_CHECK __attribute__((no_split_stack))
 
 // Go's `int`, `string`, `[]T` and `interface{}`.
@@ -20,8 +21,8 @@ struct string { const char *text; integer length; };
 struct slice { void *values; integer length, capacity; };
 struct eface { const void *type; void *data; };
 
-// A value of a function type is the address of a closure, whose first word is the code. gccgo passes
-// the closure itself in the register of the static chain.
+// A value of a function type is the address of a closure, whose first word is the code. gccgo
+// passes the closure itself in the register of the static chain.
 struct closure { void *code; };
 #define CALL(type, closure, ...) \
     __builtin_call_with_static_chain(((type)(closure)->code)(__VA_ARGS__), (closure))
@@ -51,8 +52,8 @@ struct m {
     uint64_t unused2[2], fastrand, unused3[8];
 };
 
-// libgo's g: the panics, the deferred calls and the exception of a goroutine. All else that libgo has
-// there, gosched has in its own G.
+// libgo's g: the panics, the deferred calls and the exception of a goroutine. All else that libgo
+// has there, gosched has in its own G.
 struct g {
     void *panic;
     struct defer *defer;

@@ -1,5 +1,5 @@
-// What libgo's scheduler and collector would call if they were in use. That code is still in its object, beside
-// maps, strings and panics, and the linker wants to know of these.
+// What libgo's scheduler and collector would call if they were in use. That code is still in its
+// object, beside maps, strings and panics, and the linker wants to know of these.
 
 #include "libgo.h"
 

@@ -1,4 +1,5 @@
-// The network poller, as package internal/poll calls it: Go's netpoll.go. gosched's results have Go's numbers.
+// The network poller, as package internal/poll calls it: Go's netpoll.go. gosched's results have
+// Go's numbers.
 
 #include "libgo.h"
 

@@ -2,11 +2,12 @@
 
 #include "libgo.h"
 
-// gccgo inlines small functions of a package in others, so Gosched and NumGoroutine can't be replaced; what
-// they call can.
+// gccgo inlines small functions of a package in others, so Gosched and NumGoroutine can't be
+// replaced; what they call can.
 extern const struct closure gosched_m GO("runtime.gosched__m..f");
 
-// Where libgo goes to the scheduler's stack and doesn't come back from there: Gosched and Goexit do so.
+// Where libgo goes to the scheduler's stack and doesn't come back from there: Gosched and Goexit do
+// so.
 void mcall(const struct closure *f) GO("runtime.mcall");
 void mcall(const struct closure *f)
 {
@@ -52,7 +53,8 @@ void UnlockOSThread(void)
     gosched_unlock_os_thread();
 }
 
-// libgo's profiler of the processor would look at its own goroutines. A profile has a head, and is empty.
+// libgo's profiler of the processor would look at its own goroutines. A profile has a head, and is
+// empty.
 void set_cpu_profile_rate(integer hz) GO("runtime.SetCPUProfileRate");
 void set_cpu_profile_rate(integer hz)
 {

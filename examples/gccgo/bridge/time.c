@@ -19,8 +19,8 @@ void Sleep(int64_t ns)
     gosched_sleep(ns);
 }
 
-// A timer is due; this is the scheduler's stack. The function is one of package time's, which wait for
-// nothing.
+// A timer is due; this is the scheduler's stack. The function is one of package time's, which wait
+// for nothing.
 static void fire(void *arg, uintptr_t seq)
 {
     (void)seq;

@@ -1,9 +1,10 @@
-//! hyper on goroutines, as a module to copy: [`Socket`] is what its connections read and write, [`Goroutines`] runs their
-//! tasks and keeps their time.
+//! hyper on goroutines, as a module to copy: [`Socket`] is what its connections read and write,
+//! [`Goroutines`] runs their tasks and keeps their time.
 //!
-//! HTTP/2 has one task for a connection, which reads and writes, and so may wait for neither: it tries, and asks to be
-//! woken when another try makes sense. Here a goroutine waits in its stead. Each request to a server has a task of its
-//! own, which is a goroutine: it may wait as goroutines do, also in the middle of `async` code.
+//! HTTP/2 has one task for a connection, which reads and writes, and so may wait for neither: it
+//! tries, and asks to be woken when another try makes sense. Here a goroutine waits in its stead.
+//! Each request to a server has a task of its own, which is a goroutine: it may wait as goroutines
+//! do, also in the middle of `async` code.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{self, Shutdown};
@@ -53,7 +54,8 @@ impl Drop for Socket {
 }
 
 impl Direction {
-    /// Tries an operation. If it would have to wait, the task is woken when another try makes sense.
+    /// Tries an operation. If it would have to wait, the task is woken when another try makes
+    /// sense.
     fn poll<R>(
         self: &Arc<Self>,
         context: &Context<'_>,

@@ -14,8 +14,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// Whatever goes wrong.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// Lets this process have as many descriptors as it may: where a shell's limit is 1,024, a thousand connections with both
-/// ends here are too many.
+/// Lets this process have as many descriptors as it may: where a shell's limit is 1,024, a thousand
+/// connections with both ends here are too many.
 ///
 /// # Errors
 /// The kernel's.

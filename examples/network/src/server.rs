@@ -37,7 +37,8 @@ pub fn serve() -> Result<(SocketAddr, CertificateDer<'static>), Failure> {
     let mut config =
         ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate.clone()], key)?;
     config.alpn_protocols = vec![ALPN.to_vec()];
-    // So a client can resume its session however many there are: the server has none of them to keep.
+    // So a client can resume its session however many there are: the server has none of them to
+    // keep.
     config.ticketer = Ticketer::new()?;
     let config = Arc::new(config);
 

@@ -1,4 +1,5 @@
-//! ureq on goroutines, as a module to copy: [`Sockets`] connects, on which ureq's own TLS may stand, and [`Names`] resolves.
+//! ureq on goroutines, as a module to copy: [`Sockets`] connects, on which ureq's own TLS may
+//! stand, and [`Names`] resolves.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -102,7 +103,8 @@ impl Transport for Socket {
     }
 
     fn is_open(&mut self) -> bool {
-        // std's own function doesn't wait: an end, or bytes that nobody has asked for, are there at once.
+        // std's own function doesn't wait: an end, or bytes that nobody has asked for, are there at
+        // once.
         let peeked = self.stream.0.get_ref().peek(&mut [0]);
         peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }

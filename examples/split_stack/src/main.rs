@@ -1,7 +1,7 @@
 //! Ten thousand goroutines in C, each of which recurses to a depth of its own.
 //!
-//! Each starts on 2 KiB and builds a tree in the frames of its recursion, of 1 to 10,000 nodes: up to
-//! some 600 KiB of stack, which moves nine times on the way, with every pointer in it.
+//! Each starts on 2 KiB and builds a tree in the frames of its recursion, of 1 to 10,000 nodes: up
+//! to some 600 KiB of stack, which moves nine times on the way, with every pointer in it.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -46,7 +46,8 @@ fn main() {
     let main = || {
         for n in 1..=GOROUTINES {
             RUNNING.add(1);
-            // SAFETY: `goroutine` fits the smallest stack up to `tree`, which checks it; it doesn't panic.
+            // SAFETY: `goroutine` fits the smallest stack up to `tree`, which checks it; it doesn't
+            // panic.
             unsafe { proc::newproc(Some(goroutine), ptr::without_provenance_mut(n)) };
         }
         RUNNING.wait();

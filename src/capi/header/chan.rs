@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-/// A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one at
-/// the same time. It begins as Go's does, with two words: what `gosched_chan_len` says and `gosched_chan_cap`, for code
-/// that a compiler has made so.
+/// A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one
+/// at the same time. It begins as Go's does, with two words: what `gosched_chan_len` says and
+/// `gosched_chan_cap`, for code that a compiler has made so.
 pub struct Chan {
     _opaque: (),
 }
@@ -45,8 +45,8 @@ pub struct Selected {
 // C has only addresses of the opaque types.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    /// Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at `chan`.
-    /// Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
+    /// Makes a channel with room for `capacity` values of `elem_size` bytes, and stores it at
+    /// `chan`. Without room, each send waits for its receive. Go's `makechan`, in `chan.go`.
     ///
     /// Values are copied in and out, as bytes.
     ///
@@ -70,8 +70,8 @@ unsafe extern "C" {
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
     /// - `GOSCHED_RESULT_CLOSED`: the channel is closed, or was meanwhile, where Go panics;
-    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's stack,
-    ///   or before the runtime runs.
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here: on the scheduler's
+    ///   stack, or before the runtime runs.
     ///
     /// # Safety
     /// At `elem` is a value of the channel's size. The channel isn't freed meanwhile.
@@ -90,14 +90,16 @@ unsafe extern "C" {
     /// Returns
     /// - `GOSCHED_RESULT_DONE`;
     /// - `GOSCHED_RESULT_CLOSED`: the channel is closed and empty, and there are zeros at `elem`;
-    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as `gosched_chan_send`.
+    /// - `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and can't here, as
+    ///   `gosched_chan_send`.
     ///
     /// # Safety
-    /// `elem` is NULL or a place for a value of the channel's size. The channel isn't freed meanwhile.
+    /// `elem` is NULL or a place for a value of the channel's size. The channel isn't freed
+    /// meanwhile.
     pub fn gosched_chan_recv(chan: *mut Chan, elem: *mut c_void) -> OpResult;
 
-    /// Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`, or
-    /// `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
+    /// Receives a value to `elem` if there is one; otherwise returns `GOSCHED_RESULT_WOULD_BLOCK`,
+    /// or `GOSCHED_RESULT_CLOSED`. Go's `selectnbrecv`, in `chan.go`.
     ///
     /// # Safety
     /// As `gosched_chan_recv`.
@@ -111,8 +113,8 @@ unsafe extern "C" {
     /// `chan` isn't NULL, and the channel isn't freed meanwhile.
     pub fn gosched_chan_close(chan: *mut Chan) -> bool;
 
-    /// How many values are in the channel at this moment, waiting senders' not among them; 0 for NULL.
-    /// Go's `len`.
+    /// How many values are in the channel at this moment, waiting senders' not among them; 0 for
+    /// NULL. Go's `len`.
     ///
     /// # Safety
     /// The channel isn't freed meanwhile.
@@ -128,11 +130,12 @@ unsafe extern "C" {
     /// there is none, waits until there is, or, with `block` false, returns. Go's `selectgo`, in
     /// `select.go`.
     ///
-    /// The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of them.
+    /// The first `nsends` of the cases send, the other `nrecvs` receive; there may be 65,536 of
+    /// them.
     ///
-    /// Returns which it was, from 0 on, with `GOSCHED_RESULT_DONE` or `GOSCHED_RESULT_CLOSED`. Or -1,
-    /// with `GOSCHED_RESULT_WOULD_BLOCK`: it would have to wait, and `block` is false, or it can't here, as
-    /// `gosched_chan_send`.
+    /// Returns the number of the case, from 0 on, with `GOSCHED_RESULT_DONE` or
+    /// `GOSCHED_RESULT_CLOSED`. Returns -1 with `GOSCHED_RESULT_WOULD_BLOCK` if it would have to wait
+    /// and `block` is false, or if it can't wait here, like `gosched_chan_send`.
     ///
     /// # Safety
     /// The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed

@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use crate::capi::Address;
 
-/// A frame of a goroutine that isn't running, or whose stack is about to grow. `docs/copying-stacks.md` draws one.
+/// A frame of a goroutine that isn't running, or whose stack is about to grow.
+/// `docs/copying-stacks.md` draws one.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Frame {

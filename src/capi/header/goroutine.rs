@@ -54,8 +54,8 @@ unsafe extern "C" {
     /// - `EINVAL`: `main` is NULL;
     /// - `ENOMEM`: there is no memory for a stack;
     /// - `EAGAIN`: there is no thread to start with;
-    /// - `ENOTSUP`: the environment asks for guard pages that this kernel can't make, or for stacks of
-    ///   a size that can't be.
+    /// - `ENOTSUP`: the environment asks for guard pages that this kernel can't make, or for stacks
+    ///   of a size that can't be.
     ///
     /// # Safety
     /// `main` doesn't unwind: no C++ exception leaves it, and no `longjmp`. While there are
@@ -77,11 +77,12 @@ unsafe extern "C" {
         result: *mut *mut c_void,
     ) -> c_int;
 
-    /// Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this processor.
-    /// It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go` statement.
+    /// Makes a goroutine on a copying stack that runs `fn(arg)`, and puts it next on this
+    /// processor. It ends when `fn` returns. Go's `newproc`, in `proc.go`, which is its `go`
+    /// statement.
     ///
-    /// It ends the process, with a report, if `fn` is NULL, if the runtime hasn't started, or if there is no
-    /// memory for a goroutine.
+    /// It ends the process, with a report, if `fn` is NULL, if the runtime hasn't started, or if
+    /// there is no memory for a goroutine.
     ///
     /// # Safety
     /// `fn` keeps the rules for copying stacks, and doesn't unwind.
@@ -137,7 +138,8 @@ unsafe extern "C" {
     ///
     /// Parking has two steps, so that no wake-up is lost in between: when the goroutine is off its
     /// stack, `unlockf(g, lock)` is called on the scheduler's stack. There it may publish `g`, or
-    /// release the lock of the list that `g` is in. If it returns false, the goroutine goes on at once.
+    /// release the lock of the list that `g` is in. If it returns false, the goroutine goes on at
+    /// once.
     ///
     /// If `unlockf` is NULL, `g` was published before. The caller that makes `g` ready must be sure
     /// that it has parked.

@@ -22,30 +22,33 @@ pub struct AdjustInfo {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Hooks {
-    /// A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that starts the
-    /// runtime. How many there are may change by itself whenever the world isn't stopped, until
-    /// `gosched_set_gomaxprocs` is called: a collector that can't have that in a cycle calls it first.
+    /// A P is set up: allocate its `mcache`. Go's `p.init`. The first calls are on the thread that
+    /// starts the runtime. How many there are may change by itself whenever the world isn't
+    /// stopped, until `gosched_set_gomaxprocs` is called: a collector that can't have that in a
+    /// cycle calls it first.
     pub p_init: Option<unsafe extern "C" fn(p: *mut Processor)>,
     /// A P is given up, in a stopped world: free its `mcache`, flush its buffers. Go's `p.destroy`.
     pub p_destroy: Option<unsafe extern "C" fn(p: *mut Processor)>,
-    /// A thread got a P: what must happen before it allocates. Go's `mcache.prepareForSweep`, in `acquirep`.
+    /// A thread got a P: what must happen before it allocates. Go's `mcache.prepareForSweep`, in
+    /// `acquirep`.
     pub acquirep: Option<unsafe extern "C" fn(p: *mut Processor)>,
-    /// A worker of the collector that should run on this P now, and is `GOSCHED_GWAITING`, or NULL; asked before all
-    /// other work. Go's `findRunnableGCWorker`.
+    /// A worker of the collector that should run on this P now, and is `GOSCHED_GWAITING`, or NULL;
+    /// asked before all other work. Go's `findRunnableGCWorker`.
     pub find_runnable_gc_worker: Option<unsafe extern "C" fn(p: *mut Processor) -> *mut Goroutine>,
     /// A goroutine has ended: drop what the program keeps for it. Go's `gdestroy`.
     pub gdestroy: Option<unsafe extern "C" fn(g: *mut Goroutine)>,
     /// The stack of a goroutine has been moved: adjust addresses of it that aren't on it, with
-    /// `gosched_adjust_pointer`. The old stack is still there. Go's `adjustdefers` and `adjustpanics`, in
-    /// `copystack`.
+    /// `gosched_adjust_pointer`. The old stack is still there. Go's `adjustdefers` and
+    /// `adjustpanics`, in `copystack`.
     pub copystack: Option<unsafe extern "C" fn(g: *mut Goroutine, info: *const AdjustInfo)>,
 }
 
 // C has only addresses of the opaque types.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    /// Registers hooks, once, before the runtime starts. `hooks` is copied. `acquirep`, `find_runnable_gc_worker` and
-    /// `gdestroy`, which need a P, switch detaching off: see `gosched_set_detach`.
+    /// Registers hooks, once, before the runtime starts. `hooks` is copied. `acquirep`,
+    /// `find_runnable_gc_worker` and `gdestroy`, which need a P, switch detaching off: see
+    /// `gosched_set_detach`.
     ///
     /// Returns 0, or an errno value:
     /// - `EBUSY`: hooks were registered before, or the runtime has started.
@@ -54,11 +57,11 @@ unsafe extern "C" {
     /// No thread starts the runtime meanwhile. The hooks do as `struct gosched_hooks` says.
     pub fn gosched_set_hooks(hooks: *const Hooks) -> c_int;
 
-    /// If the word at `place` is an address of the old stack, makes it that of the same thing in the new one. Go's
-    /// `adjustpointer`, in `stack.go`.
+    /// If the word at `place` is an address of the old stack, makes it that of the same thing in
+    /// the new one. Go's `adjustpointer`, in `stack.go`.
     ///
     /// # Safety
-    /// In the hook `copystack`, which was passed `info`. `place` is aligned, and nobody else uses it meanwhile. It is
-    /// in neither stack: the new one is adjusted by the runtime.
+    /// In the hook `copystack`, which was passed `info`. `place` is aligned, and nobody else uses
+    /// it meanwhile. It is in neither stack: the new one is adjusted by the runtime.
     pub fn gosched_adjust_pointer(info: *const AdjustInfo, place: *mut *mut c_void);
 }

@@ -1,4 +1,5 @@
-//! What C programs see: `include/gosched.h` is made of the files of this folder, by `cbindgen.toml`.
+//! What C programs see: `include/gosched.h` is made of the files of this folder, by
+//! `cbindgen.toml`.
 //!
 //! # Files
 //!

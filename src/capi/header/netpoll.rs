@@ -50,8 +50,8 @@ unsafe extern "C" {
     /// - as `gosched_poll_server_init`.
     ///
     /// # Safety
-    /// It can be called anywhere. `pd` is a place for an address. The descriptor isn't closed before
-    /// `gosched_poll_close` is called.
+    /// It can be called anywhere. `pd` is a place for an address. The descriptor isn't closed
+    /// before `gosched_poll_close` is called.
     pub fn gosched_poll_open(fd: c_int, pd: *mut *mut PollDesc) -> c_int;
 
     /// Ends the registration of a descriptor, before the descriptor is closed. It ends the process
@@ -88,8 +88,8 @@ unsafe extern "C" {
     /// `poll_runtime_pollSetDeadline`, in `netpoll.go`.
     ///
     /// # Safety
-    /// Where `gosched_start_timer` may be called. `gosched_poll_open` has stored `pd`, and it wasn't
-    /// closed.
+    /// Where `gosched_start_timer` may be called. `gosched_poll_open` has stored `pd`, and it
+    /// wasn't closed.
     pub fn gosched_poll_set_deadline(pd: *mut PollDesc, ns: i64, mode: c_int);
 
     /// Marks the descriptor as being closed: all waits for it end, and later waits return at once.

@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 unsafe extern "C" {
-    /// Asks for a signal: from here on it is received, by `gosched_signal_recv`, instead of what it did
-    /// before. Go's `signal_enable`, in `sigqueue.go`.
+    /// Asks for a signal: from here on it is received, by `gosched_signal_recv`, instead of what it
+    /// did before. Go's `signal_enable`, in `sigqueue.go`.
     ///
     /// There is one receiver in a process. If Rust code in the same program has called
     /// `gosched::signal::notify`, that is the receiver, and this returns `EBUSY`; once one of the
@@ -14,8 +14,8 @@ unsafe extern "C" {
     /// runtime's, and comes to another thread, which doesn't block it.
     ///
     /// Returns 0, or an errno value:
-    /// - `EINVAL`: it is no signal, or one that can't be asked for: the kernel lets nobody catch it, it
-    ///   says that an instruction has failed, or the C library needs it;
+    /// - `EINVAL`: it is no signal, or one that can't be asked for: the kernel lets nobody catch
+    ///   it, it says that an instruction has failed, or the C library needs it;
     /// - `EPERM`: the runtime hasn't started;
     /// - `EBUSY`: Rust code receives signals.
     ///
@@ -40,16 +40,16 @@ unsafe extern "C" {
     /// As `gosched_signal_enable`.
     pub fn gosched_signal_ignore(sig: c_int) -> c_int;
 
-    /// Whether `gosched_signal_ignore`, or Rust's, has had a signal ignored. Go's `signal_ignored`, in
-    /// `sigqueue.go`.
+    /// Whether `gosched_signal_ignore`, or Rust's, has had a signal ignored. Go's `signal_ignored`,
+    /// in `sigqueue.go`.
     ///
     /// # Safety
     /// It can be called anywhere.
     pub fn gosched_signal_ignored(sig: c_int) -> bool;
 
-    /// The next signal that has come of those that are enabled; waits for one if there is none. One that
-    /// comes again before it was received is received once. The goroutine's thread sleeps meanwhile.
-    /// Go's `signal_recv`, in `sigqueue.go`.
+    /// The next signal that has come of those that are enabled; waits for one if there is none. One
+    /// that comes again before it was received is received once. The goroutine's thread sleeps
+    /// meanwhile. Go's `signal_recv`, in `sigqueue.go`.
     ///
     /// It ends the process if Rust code receives signals.
     ///

@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int};
 
 use crate::capi::{Goroutine, Machine, Processor};
 
-/// What has happened: Go's events, in `trace2event.go`. Behind each, what of `struct gosched_event` is set.
+/// What has happened: Go's events, in `trace2event.go`. Behind each, what of `struct gosched_event`
+/// is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum EventKind {
@@ -30,8 +31,8 @@ pub enum EventKind {
     GoUnpark = 9,
     /// A goroutine enters a system call. `g`.
     GoSysCall = 10,
-    /// A goroutine has left a system call. `g`; `number` is 1 if it has lost its P meanwhile, and so is runnable, 0 if
-    /// it runs.
+    /// A goroutine has left a system call. `g`; `number` is 1 if it has lost its P meanwhile, and
+    /// so is runnable, 0 if it runs.
     GoSysExit = 11,
     /// This thread gets a P. `p`.
     ProcStart = 12,
@@ -49,7 +50,8 @@ pub enum EventKind {
     ThreadDestroy = 18,
     /// The running goroutine has got labels, or has none now. `g`.
     GoLabel = 19,
-    /// The running goroutine begins to stop the world. `number` is an `enum gosched_stw_reason`, `text` its name.
+    /// The running goroutine begins to stop the world. `number` is an `enum gosched_stw_reason`,
+    /// `text` its name.
     StwStart = 20,
     /// The world, which the running goroutine has stopped, goes on.
     StwDone = 21,
@@ -57,7 +59,8 @@ pub enum EventKind {
     Gomaxprocs = 22,
 }
 
-/// Something that happens to a goroutine, a P, or a thread. What its kind doesn't set is NULL, or 0.
+/// Something that happens to a goroutine, a P, or a thread. Fields that its kind doesn't set are
+/// NULL, or 0.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Event {
@@ -78,23 +81,24 @@ pub struct Event {
 // C has only addresses of the opaque types.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    /// Registers a tracer, once, before the runtime starts or while it runs: `fn` gets each event, on the thread where
-    /// it happens, at that moment. In the latter case it gets events of goroutines whose beginning it hasn't seen, and
-    /// some that happen meanwhile may be left out. What Go's `trace2runtime.go` writes.
+    /// Registers a tracer, once, before the runtime starts or while it runs: `fn` gets each event,
+    /// on the thread where it happens, at that moment. In the latter case it gets events of
+    /// goroutines whose beginning it hasn't seen, and some that happen meanwhile may be left out.
+    /// What Go's `trace2runtime.go` writes.
     ///
     /// Returns 0, or `EBUSY` if a tracer was registered before.
     ///
     /// # Safety
-    /// It can be called anywhere. `fn` is called on the scheduler's stack, or on a thread that isn't the runtime's; on
-    /// several threads at once; the events of one goroutine come one after the other. It doesn't park or unwind, and
-    /// calls nothing of this file but `gosched_getg`, `gosched_readgstatus` and what reads one field (`gosched_p_id`):
-    /// the scheduler may hold locks. It may allocate, and block its thread for a moment. `event` is good until it
-    /// returns.
+    /// It can be called anywhere. `fn` is called on the scheduler's stack, or on a thread that
+    /// isn't the runtime's; on several threads at once; the events of one goroutine come one after
+    /// the other. It doesn't park or unwind, and calls nothing of this file but `gosched_getg`,
+    /// `gosched_readgstatus` and what reads one field (`gosched_p_id`): the scheduler may hold
+    /// locks. It may allocate, and block its thread for a moment. `event` is good until it returns.
     pub fn gosched_set_tracer(r#fn: Option<unsafe extern "C" fn(event: *const Event)>) -> c_int;
 
-    /// Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if `detailed` also one for
-    /// each P, M and goroutine, as with `scheddetail=1`. Does nothing before the runtime has started. Go's
-    /// `schedtrace`, in `proc.go`.
+    /// Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if
+    /// `detailed` also one for each P, M and goroutine, as with `scheddetail=1`. Does nothing
+    /// before the runtime has started. Go's `schedtrace`, in `proc.go`.
     ///
     /// # Safety
     /// It can be called anywhere.

@@ -32,7 +32,8 @@ pub unsafe fn newproc(f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_
 /// rules for copying stacks (see [`proc`](crate::proc)), doesn't unwind, and ends by returning.
 #[inline(always)]
 pub unsafe fn newcoro(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
-    // SAFETY: `c` is free and stays, and `f(c, arg)` keeps the rules for copying stacks, as the caller says.
+    // SAFETY: `c` is free and stays, and `f(c, arg)` keeps the rules for copying stacks, as the
+    // caller says.
     unsafe { runtime::newcoro_here(c, f, arg) }
 }
 
@@ -68,8 +69,8 @@ offered! {
     /// If one of the two is locked to its thread, the other goes by way of the run queue.
     ///
     /// # Safety
-    /// On a goroutine; nothing obtained from a thread-local is kept across this. [`newcoro`] was called with
-    /// `c`, which stays until this returns.
+    /// On a goroutine; nothing obtained from a thread-local is kept across this. [`newcoro`] was
+    /// called with `c`, which stays until this returns.
     pub unsafe fn coroswitch(c: *mut Coro);
 
     /// Lets other goroutines run. The running one goes to the end of the global queue. Go's
@@ -151,7 +152,8 @@ pub unsafe fn start_timer(t: *const Timer) {
 #[inline(always)]
 pub unsafe fn stop_timer(t: *const Timer) -> bool {
     entry_check();
-    // SAFETY: a timer that nobody else changes, as the caller says; it stays until it has left its heap.
+    // SAFETY: a timer that nobody else changes, as the caller says; it stays until it has left its
+    // heap.
     with_room(|| runtime::deltimer(unsafe { &*t }))
 }
 

@@ -50,7 +50,8 @@ offered! {
 /// Ends a system call: returns when the goroutine has a P. Go's `exitsyscall`, in `proc.go`.
 ///
 /// # Safety
-/// After [`entersyscall`] or [`entersyscallblock`]. Nothing obtained from a thread-local is kept across this.
+/// After [`entersyscall`] or [`entersyscallblock`]. Nothing obtained from a thread-local is kept
+/// across this.
 #[inline(always)]
 pub unsafe fn exitsyscall() {
     // SAFETY: the goroutine is in a system call, and no thread-local is kept, as the caller says.

@@ -1,19 +1,20 @@
 //! The Rust side of `asm/`: what is written for each architecture. Go's `stubs.go`, `asm_*.s` and
 //! `signal_*.go`.
 //!
-//! Nobody else calls a routine of `asm/`. Both architectures offer the same functions under the same names
-//! (`docs/architectures.md` has them side by side), so that above this floor there is no `cfg(target_arch)`.
+//! Nobody else calls a routine of `asm/`. Both architectures offer the same functions under the
+//! same names (`docs/architectures.md` has them side by side), so that above this floor there is no
+//! `cfg(target_arch)`.
 //!
-//! - `asm/offsets.h` is the only place where assembly learns an offset. `offsets.rs` asserts each line of it
-//!   against the structs when the crate is compiled.
-//! - `getg` reads a thread-local that lives in assembly. Its `asm!` isn't `pure`: the compiler must not carry
-//!   the value across a switch, after which the goroutine may be on another thread.
-//! - `mcall` is called, and jumps to its function; nothing from there to `gogo` may be a call that doesn't
-//!   return. `asm/x86_64/asm.S` says why and what it costs otherwise. So what is called by `mcall` ends in
-//!   `schedule`, `execute` or `gogo`, which are inlined.
-//! - `systemstack` passes a panic on: if its closure panics on g0, that goes on in the caller. While it
-//!   works there the caller's registers are in no place that a scan sees; `systemstack_scannable` saves them
-//!   first.
+//! - `asm/offsets.h` is the only place where assembly learns an offset. `offsets.rs` asserts each
+//!   line of it against the structs when the crate is compiled.
+//! - `getg` reads a thread-local that lives in assembly. Its `asm!` isn't `pure`: the compiler must
+//!   not carry the value across a switch, after which the goroutine may be on another thread.
+//! - `mcall` is called, and jumps to its function; nothing from there to `gogo` may be a call that
+//!   doesn't return. `asm/x86_64/asm.S` says why and what it costs otherwise. So what is called by
+//!   `mcall` ends in `schedule`, `execute` or `gogo`, which are inlined.
+//! - `systemstack` passes a panic on: if its closure panics on g0, that goes on in the caller.
+//!   While it works there the caller's registers are in no place that a scan sees;
+//!   `systemstack_scannable` saves them first.
 //!
 //! # Files
 //!
@@ -81,7 +82,8 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     }
 
     unsafe extern "C-unwind" fn call<R, F: FnOnce() -> R>(arg: *mut c_void) {
-        // SAFETY: `arg` is the address of `this`, below, which nobody else uses before this returns.
+        // SAFETY: `arg` is the address of `this`, below, which nobody else uses before this
+        // returns.
         let call = unsafe { &mut *arg.cast::<Call<F, R>>() };
         // SAFETY: this runs once, and nothing else takes or drops `f`.
         let f = unsafe { ManuallyDrop::take(&mut call.f) };
@@ -92,8 +94,8 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     struct SetG(Option<&'static crate::runtime::data::runtime2::G>);
     impl Drop for SetG {
         fn drop(&mut self) {
-            // SAFETY: the G that called systemstack, and we are on its stack again; it is still on this
-            // thread, as nothing on g0 can park.
+            // SAFETY: the G that called systemstack, and we are on its stack again; it is still on
+            // this thread, as nothing on g0 can park.
             unsafe { setg(self.0) }
             unwound_to(self.0);
         }
@@ -108,9 +110,9 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     unsafe { this.result.assume_init() }
 }
 
-/// [`systemstack`] for a goroutine that waits while `f` runs, so that others may scan its stack meanwhile:
-/// the callee-saved registers are saved on that stack, and not in frames of g0's. (Go's compiler keeps
-/// nothing in registers across a call.)
+/// [`systemstack`] for a goroutine that waits while `f` runs, so that others may scan its stack
+/// meanwhile: the callee-saved registers are saved on that stack, and not in frames of g0's. (Go's
+/// compiler keeps nothing in registers across a call.)
 ///
 /// Not inlined: otherwise the compiler might load one of those registers after they were saved.
 #[inline(never)]

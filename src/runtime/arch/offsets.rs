@@ -1,5 +1,5 @@
-//! Asserts each line of `asm/offsets.h` against the structs, at compile time, and reads what other files of
-//! assembly define.
+//! Asserts each line of `asm/offsets.h` against the structs, at compile time, and reads what other
+//! files of assembly define.
 
 use std::mem::offset_of;
 

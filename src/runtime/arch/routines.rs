@@ -46,13 +46,15 @@ unsafe extern "C-unwind" {
     fn gosched_systemstack_fn(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
 }
 
-/// Sets what [`getg`](crate::runtime::arch::getg) returns on this thread, and the limit of compilers' checks
-/// with it.
+/// Sets what [`getg`](crate::runtime::arch::getg) returns on this thread, and the limit of
+/// compilers' checks with it.
 ///
 /// # Safety
-/// `gp` is the G on whose stack the thread runs, with its M; none if the thread isn't ours, or no longer is.
+/// `gp` is the G on whose stack the thread runs, with its M; none if the thread isn't ours, or no
+/// longer is.
 pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
-    // SAFETY: stores to this thread's gosched_g and limit what the caller says is right; reads `gp.m`.
+    // SAFETY: stores to this thread's gosched_g and limit what the caller says is right; reads
+    // `gp.m`.
     unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
 }
 
@@ -71,7 +73,8 @@ pub(in crate::runtime) unsafe fn unclaim(tp: usize, gp: &'static G) {
 /// As the raw one: on a goroutine, not on g0; nothing but `f` knows of it.
 #[inline(always)]
 pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that mcall calls.
+    // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that
+    // mcall calls.
     unsafe { gosched_mcall_fn(f as *const c_void) }
 }
 
@@ -80,15 +83,16 @@ pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
 /// # Safety
 /// `f(arg)` may be called, and doesn't park. If it unwinds, the caller must set g again.
 pub(super) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void) {
-    // SAFETY: the caller lets `f(arg)` be called, and restores g after an unwind, which this doesn't.
+    // SAFETY: the caller lets `f(arg)` be called, and restores g after an unwind, which this
+    // doesn't.
     unsafe { gosched_systemstack_fn(f, arg) }
 }
 
 /// Calls `f(arg)` with the thread pointer `tp`, and malloc's words of this thread.
 ///
 /// # Safety
-/// `f(arg)` may be called, and doesn't unwind. `tp` is that of a block that no other thread uses; either no signal
-/// handler runs meanwhile, or it is that of this thread's M.
+/// `f(arg)` may be called, and doesn't unwind. `tp` is that of a block that no other thread uses;
+/// either no signal handler runs meanwhile, or it is that of this thread's M.
 pub(in crate::runtime) unsafe fn with_thread_pointer(
     tp: usize,
     f: unsafe extern "C" fn(*mut c_void),
@@ -98,8 +102,8 @@ pub(in crate::runtime) unsafe fn with_thread_pointer(
     unsafe { gosched_with_locals(tp, f, arg) }
 }
 
-/// Sets which words go along with the thread pointer, where it changes from M to goroutine and back: up to two.
-/// Fails if there are more.
+/// Sets which words go along with the thread pointer, where it changes from M to goroutine and
+/// back: up to two. Fails if there are more.
 pub(in crate::runtime) fn set_malloc_words(words: &[isize]) -> bool {
     // SAFETY: assembly's own, two words; and a function without conditions.
     let (places, none) = unsafe { (&gosched_malloc_words, gosched_no_word()) };
@@ -161,8 +165,8 @@ pub(crate) unsafe fn newcoro_here(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
     unsafe { gosched_newcoro(c.cast(), f as *const c_void, arg) }
 }
 
-/// Whether less than `n` bytes remain between the stack pointer and the running G's guard: the check where
-/// the thread has no limit word. On a thread that isn't ours, never.
+/// Whether less than `n` bytes remain between the stack pointer and the running G's guard: the
+/// check where the thread has no limit word. On a thread that isn't ours, never.
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
 #[inline(always)]
 pub(super) fn lacks_room(n: usize) -> bool {
@@ -205,20 +209,21 @@ impl Regs {
 /// Calls `f` in a frame whose caller, to an unwinder, is the code that has these registers.
 ///
 /// # Safety
-/// The words that an unwinder reads by the registers' CFI can be read until this returns, and `f` doesn't
-/// unwind.
+/// The words that an unwinder reads by the registers' CFI can be read until this returns, and `f`
+/// doesn't unwind.
 pub(in crate::runtime) unsafe fn called_from<F: FnMut()>(regs: &Regs, mut f: F) {
     unsafe extern "C" fn call<F: FnMut()>(f: *mut c_void) {
         // SAFETY: the address of the closure `f` below, which nobody else uses meanwhile.
         unsafe { (*f.cast::<F>())() }
     }
-    // SAFETY: `call` gets a closure of its type, which doesn't unwind, and an unwinder that walks from there
-    // finds what it reads, as the caller says.
+    // SAFETY: `call` gets a closure of its type, which doesn't unwind, and an unwinder that walks
+    // from there finds what it reads, as the caller says.
     unsafe { gosched_called_from(regs, call::<F>, (&raw mut f).cast()) }
 }
 
-/// Calls `f`, with the stack pointer in `at` for [`Sigctxt::end_guarded`](crate::runtime::arch::Sigctxt), which
-/// ends the call. Says whether `f` has returned.
+/// Calls `f`, with the stack pointer in `at` for
+/// [`Sigctxt::end_guarded`](crate::runtime::arch::Sigctxt), which ends the call. Says whether `f`
+/// has returned.
 ///
 /// # Safety
 /// `f` doesn't unwind, and nobody needs what it leaves behind if it is ended.
@@ -228,8 +233,8 @@ pub(in crate::runtime) unsafe fn call_guarded<F: FnOnce()>(f: F, at: *mut usize)
         unsafe { f.cast::<F>().read()() }
     }
     let mut f = ManuallyDrop::new(f);
-    // SAFETY: `call` gets a closure of its type, which doesn't unwind, as the caller says; `at` can be
-    // written.
+    // SAFETY: `call` gets a closure of its type, which doesn't unwind, as the caller says; `at` can
+    // be written.
     unsafe { gosched_guarded(call::<F>, (&raw mut f).cast(), at) == 0 }
 }
 

@@ -1,4 +1,5 @@
-//! Settings from the environment, `GODEBUG`, `GOTRACEBACK` and `GOMAXPROCS`: a part of Go's `runtime1.go`.
+//! Settings from the environment, `GODEBUG`, `GOTRACEBACK` and `GOMAXPROCS`: a part of Go's
+//! `runtime1.go`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -144,8 +145,8 @@ pub(crate) fn set_die_on_panic(die: bool) {
 }
 
 /// Whether a freed segment becomes inaccessible for good, and a home page's stack is filled with
-/// [`POISON`](crate::runtime::mem::sizes::POISON) when the goroutine leaves it for a segment. Go's `efence`,
-/// with its `stackPoisonCopy`.
+/// [`POISON`](crate::runtime::mem::sizes::POISON) when the goroutine leaves it for a segment. Go's
+/// `efence`, with its `stackPoisonCopy`.
 pub(in crate::runtime) fn efence() -> bool {
     EFENCE.get() > 0
 }
@@ -198,8 +199,8 @@ pub(in crate::runtime) fn sched_detail() -> bool {
     SCHED_DETAIL.get() > 0
 }
 
-/// Whether each check of a copying stack moves the stack, even if there is room: an address of the stack that
-/// is kept where no move adjusts it is soon found to be wrong.
+/// Whether each check of a copying stack moves the stack, even if there is room: an address of the
+/// stack that is kept where no move adjusts it is soon found to be wrong.
 #[inline(always)]
 pub(in crate::runtime) fn stack_force_move() -> bool {
     STACK_FORCE_MOVE.get() > 0
@@ -228,13 +229,15 @@ pub(in crate::runtime) fn traceback_ancestors() -> usize {
     TRACEBACK_ANCESTORS.get().max(0) as usize
 }
 
-/// Whether GOMAXPROCS stays as it was at first, though the default changes. Go's `updatemaxprocs`, since 1.25.
+/// Whether GOMAXPROCS stays as it was at first, though the default changes. Go's `updatemaxprocs`,
+/// since 1.25.
 pub(in crate::runtime) fn update_maxprocs_off() -> bool {
     UPDATE_MAXPROCS.get() == 0
 }
 
-/// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and values that
-/// are neither numbers nor a word that the setting has, are ignored, as in Go. Go's `parsedebugvars`.
+/// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and
+/// values that are neither numbers nor a word that the setting has, are ignored, as in Go. Go's
+/// `parsedebugvars`.
 pub(in crate::runtime) fn parsedebugvars() {
     // One setting that isn't text, as a path needn't be, says nothing of the others.
     let godebug = env::var_os("GODEBUG").unwrap_or_default();
@@ -272,15 +275,16 @@ pub(in crate::runtime) fn path_setting(name: &str) -> Option<PathBuf> {
 pub enum Traceback {
     /// No stacks.
     None,
-    /// The stack of the goroutine that failed; of every goroutine if the error isn't that of one goroutine,
-    /// as most fatal errors aren't.
+    /// The stack of the goroutine that failed; of every goroutine if the error isn't that of one
+    /// goroutine, as most fatal errors aren't.
     #[default]
     Single,
     /// The stack of every goroutine.
     All,
     /// As `All`, with the frames of the runtime itself.
     System,
-    /// As `System`, and the process ends with SIGABRT, which leaves a core dump where the system wants one.
+    /// As `System`, and the process ends with SIGABRT, which leaves a core dump where the system
+    /// wants one.
     Crash,
 }
 
@@ -367,8 +371,8 @@ pub(in crate::runtime) fn gotraceback() -> Gotraceback {
     }
 }
 
-/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go ignores too, or
-/// is more than there can be.
+/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go
+/// ignores too, or is more than there can be.
 pub(in crate::runtime) fn gomaxprocs_from_env() -> Option<i32> {
     let value = env::var("GOMAXPROCS").ok()?;
     if !value.bytes().all(|digit| digit.is_ascii_digit()) {

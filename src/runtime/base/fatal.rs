@@ -13,12 +13,12 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
 
-/// How many threads have a fatal error to report: the first reports, and the others wait for the end of the
-/// process. Go's `panicking`.
+/// How many threads have a fatal error to report: the first reports, and the others wait for the
+/// end of the process. Go's `panicking`.
 pub(in crate::runtime) static PANICKING: AtomicU32 = AtomicU32::new(0);
 
-/// Reports a fatal error, and ends the process: `report`, of `report/panic.rs`, once the runtime starts. A
-/// value, because whoever throws is below all that a report looks at.
+/// Reports a fatal error, and ends the process: `report`, of `report/panic.rs`, once the runtime
+/// starts. A value, because whoever throws is below all that a report looks at.
 static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
 
 /// Why the process must end.
@@ -66,15 +66,15 @@ pub(crate) fn misuse(args: fmt::Arguments<'_>) -> ! {
     systemstack(|| die(Fatal::Error(&args.to_string(), ThrowType::User)))
 }
 
-/// Ends the process because `gp` has overflowed its stack; on g0. `frames` are the registers that its frames
-/// are found with, if they are there.
+/// Ends the process because `gp` has overflowed its stack; on g0. `frames` are the registers that
+/// its frames are found with, if they are there.
 #[cold]
 pub(in crate::runtime) fn overflow(gp: &'static G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! {
     die(Fatal::Overflow { gp, sp, limit, frames })
 }
 
-/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but the
-/// message.
+/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but
+/// the message.
 fn die(fatal: Fatal<'_>) -> ! {
     if let Some(report) = REPORTER.get() {
         report(fatal)

@@ -1,5 +1,6 @@
-//! Doing what may fault, or wait forever, in a report that must go on: a stack may be broken, and whoever has
-//! failed may hold any lock. And what may fault in a program that goes on: walking a stack as a signal found it.
+//! Doing what may fault, or wait forever, in a report that must go on: a stack may be broken, and
+//! whoever has failed may hold any lock. And what may fault in a program that goes on: walking a
+//! stack as a signal found it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,8 +13,8 @@ use crate::runtime::base::this::this_m;
 struct Guard {
     /// The thread, as [`this_thread`] names it; 0 if there is none.
     thread: AtomicUsize,
-    /// The stack pointer of its innermost [`guarded`] call; 0 outside of one. Its own thread alone reads it, and
-    /// the handlers that interrupt that.
+    /// The stack pointer of its innermost [`guarded`] call; 0 outside of one. Its own thread alone
+    /// reads it, and the handlers that interrupt that.
     at: AtomicUsize,
 }
 
@@ -50,7 +51,8 @@ fn mine() -> Option<&'static Guard> {
     std::iter::once(&REPORTER).chain(&WALKERS).find(|guard| guard.is_mine())
 }
 
-/// A name that costs no system call: the M, as glibc's is the goroutine's if that has thread-locals of its own.
+/// A name that costs no system call: the M, as glibc's is the goroutine's if that has thread-locals
+/// of its own.
 fn this_thread() -> usize {
     // SAFETY: takes nothing.
     this_m().map_or_else(|| unsafe { libc::pthread_self() as usize }, |mp| ptr::from_ref(mp).addr())
@@ -95,19 +97,20 @@ pub(in crate::runtime) fn guarded(f: impl FnOnce()) -> bool {
         return true;
     };
     let outer = guard.at.load(Ordering::Relaxed);
-    // SAFETY: on g0 or on a thread's own stack nothing unwinds. What is left behind if `f` is ended belongs
-    // to a process that ends, or is an unwinder's, which keeps nothing.
+    // SAFETY: on g0 or on a thread's own stack nothing unwinds. What is left behind if `f` is ended
+    // belongs to a process that ends, or is an unwinder's, which keeps nothing.
     let returned = unsafe { call_guarded(f, guard.at.as_ptr()) };
     guard.at.store(outer, Ordering::Relaxed);
     returned
 }
 
-/// Ends the innermost [`guarded`] call when the handler returns that has interrupted this context; says
-/// whether there is one on this thread.
+/// Ends the innermost [`guarded`] call when the handler returns that has interrupted this context;
+/// says whether there is one on this thread.
 pub(in crate::runtime) fn end_guarded(context: &mut Sigctxt<'_>) -> bool {
     let at = mine().map_or(0, |guard| guard.at.swap(0, Ordering::Relaxed));
     if at != 0 {
-        // SAFETY: gosched_guarded has left this address, and hasn't returned: then it would be another.
+        // SAFETY: gosched_guarded has left this address, and hasn't returned: then it would be
+        // another.
         unsafe { context.end_guarded(at) };
     }
     at != 0

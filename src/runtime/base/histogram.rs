@@ -1,14 +1,14 @@
 //! Distributions of durations: Go's `histogram.go`.
 //!
-//! A bucket for the durations from each power of two nanoseconds to the next, from 2^8 to 2^47, divided into
-//! four of the same width; and four more from 0 to 2^8.
+//! A bucket for the durations from each power of two nanoseconds to the next, from 2^8 to 2^47,
+//! divided into four of the same width; and four more from 0 to 2^8.
 
 use std::sync::atomic::Ordering;
 
 use crate::runtime::data::runtime2::TimeHistogram;
 
-/// Go's `timeHistMinBucketBits`, `timeHistMaxBucketBits`, `timeHistSubBucketBits`, `timeHistNumSubBuckets`
-/// and `timeHistNumBuckets`.
+/// Go's `timeHistMinBucketBits`, `timeHistMaxBucketBits`, `timeHistSubBucketBits`,
+/// `timeHistNumSubBuckets` and `timeHistNumBuckets`.
 const MIN_BUCKET_BITS: usize = 9;
 const MAX_BUCKET_BITS: usize = 48;
 const SUB_BUCKET_BITS: usize = 2;
@@ -33,8 +33,8 @@ impl TimeHistogram {
         self.counts[bucket * NUM_SUB_BUCKETS + sub_bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The count of each bucket: the first is for durations below 0, the last for those beyond all others.
-    /// Go's `timeHistogram.write`.
+    /// The count of each bucket: the first is for durations below 0, the last for those beyond all
+    /// others. Go's `timeHistogram.write`.
     pub(in crate::runtime) fn counts(&self) -> Vec<u64> {
         let all = [&self.underflow].into_iter().chain(&self.counts).chain([&self.overflow]);
         all.map(|count| count.load(Ordering::Relaxed)).collect()

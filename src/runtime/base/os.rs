@@ -21,8 +21,8 @@ use crate::runtime::data::runtime2::Stack;
 /// Whether `membarrier` was found to work; see `lock/key.rs`.
 static BARRIERS_WORK: AtomicBool = AtomicBool::new(false);
 
-/// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's hooks run
-/// there.
+/// The bytes of a thread's stack, which is its g0's. Reports are made there, and an embedder's
+/// hooks run there.
 pub(in crate::runtime) const G0_STACK: usize = 256 << 10;
 
 /// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
@@ -51,13 +51,13 @@ pub(in crate::runtime) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
     }
 }
 
-/// Registers the process for `membarrier`. Before that, and where the kernel refuses, each unlock has a
-/// fence.
+/// Registers the process for `membarrier`. Before that, and where the kernel refuses, each unlock
+/// has a fence.
 pub(in crate::runtime) fn init_barriers() {
     // SAFETY: no memory is passed.
     let ret = unsafe { syscall!(SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
-    // Release pairs with barriers_work: an unlock that skips the fence comes after the registration. So it
-    // also sees that a thread sleeps whose barrier was refused before.
+    // Release pairs with barriers_work: an unlock that skips the fence comes after the
+    // registration. So it also sees that a thread sleeps whose barrier was refused before.
     BARRIERS_WORK.store(ret == 0, Ordering::Release);
 }
 
@@ -67,15 +67,15 @@ pub(in crate::runtime) fn barriers_work() -> bool {
     BARRIERS_WORK.load(Ordering::Acquire)
 }
 
-/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and after it for the compiler,
-/// and also for the processor whenever another thread calls that function.
+/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and after it for the
+/// compiler, and also for the processor whenever another thread calls that function.
 #[inline(always)]
 pub(in crate::runtime) fn light_barrier() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Makes every running thread of this process execute a full memory barrier. Where the kernel can't, the
-/// caller alone does, and the other side has a fence ([`barriers_work`]).
+/// Makes every running thread of this process execute a full memory barrier. Where the kernel
+/// can't, the caller alone does, and the other side has a fence ([`barriers_work`]).
 pub(in crate::runtime) fn barrier_in_all_threads() {
     fence(Ordering::SeqCst);
     // SAFETY: no memory is passed.
@@ -107,7 +107,8 @@ pub(in crate::runtime) fn usleep(usec: u32) {
     unsafe { syscall!(SYS_nanosleep, &raw const time, 0) };
 }
 
-/// How many processors this thread may use, 0 for the caller; none if a sandbox refuses to tell. Go's `getproccount`.
+/// How many processors this thread may use, 0 for the caller; none if a sandbox refuses to tell.
+/// Go's `getproccount`.
 pub(in crate::runtime) fn getproccount(tid: u64) -> Option<i32> {
     // The kernel refuses a set that has no room for all the processors that there may be.
     [16, 128, 1024, 8192].into_iter().find_map(|words| {
@@ -128,8 +129,8 @@ pub(in crate::runtime) fn gettid() -> u64 {
     tid.max(0) as u64
 }
 
-/// How many threads this process has, if /proc tells: the link count of the directory that lists them, less
-/// the two that every directory has.
+/// How many threads this process has, if /proc tells: the link count of the directory that lists
+/// them, less the two that every directory has.
 pub(in crate::runtime) fn thread_count() -> Option<i32> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path ends in a zero byte; `stat` is read only if the kernel has filled it.
@@ -147,15 +148,15 @@ fn check(errno: c_int) -> io::Result<()> {
     if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
 
-/// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M sets its own mask. Go's
-/// `newosproc`.
+/// Makes a thread that starts in `mstart(g0)`, with all signals blocked: the new M sets its own
+/// mask. Go's `newosproc`.
 pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
     let mut thread = MaybeUninit::uninit();
     let mut attr = MaybeUninit::uninit();
     let mut all = MaybeUninit::uninit();
     let mut old = MaybeUninit::uninit();
-    // SAFETY: each object is initialised by the first call that takes it, and `attr` is destroyed once. `g0`
-    // is part of an M, which is never freed, so it outlives the thread.
+    // SAFETY: each object is initialised by the first call that takes it, and `attr` is destroyed
+    // once. `g0` is part of an M, which is never freed, so it outlives the thread.
     unsafe {
         check(libc::pthread_attr_init(attr.as_mut_ptr()))?;
         libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
@@ -178,8 +179,8 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
     }
 }
 
-/// The bounds of this thread's stack. Fails if the C library has no memory to find out, or, on the process's first
-/// thread, can't read `/proc`.
+/// The bounds of this thread's stack. Fails if the C library has no memory to find out, or, on the
+/// process's first thread, can't read `/proc`.
 pub(in crate::runtime) fn thread_stack() -> io::Result<Stack> {
     // SAFETY: the pointers are to locals. pthread_getattr_np fills the attributes, if it
     // returns 0; then they are read, and destroyed once.
@@ -194,16 +195,16 @@ pub(in crate::runtime) fn thread_stack() -> io::Result<Stack> {
     }
 }
 
-/// What is certain of the stack of a thread that [`newosproc`] has made, and that has just begun: from here on half
-/// of what was asked for. The program's thread-locals may have the other half.
+/// What is certain of the stack of a thread that [`newosproc`] has made, and that has just begun:
+/// from here on half of what was asked for. The program's thread-locals may have the other half.
 pub(in crate::runtime) fn stack_from_here() -> Stack {
     let here = 0_u8;
     let hi = (&raw const here).addr().next_multiple_of(page_size());
     Stack { lo: hi - G0_STACK / 2, hi }
 }
 
-/// How long the thread with this id, one of this process's, has been on a processor, in nanoseconds; none if
-/// there is no such thread.
+/// How long the thread with this id, one of this process's, has been on a processor, in
+/// nanoseconds; none if there is no such thread.
 pub(in crate::runtime) fn thread_cpu_time(procid: u64) -> Option<i64> {
     clock_time(thread_clock(procid))
 }
@@ -213,14 +214,14 @@ pub(in crate::runtime) fn this_thread_cpu_time() -> i64 {
     clock_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The clock of the time that the thread with this id is on a processor, as the kernel numbers them: CPUCLOCK_SCHED
-/// of a thread.
+/// The clock of the time that the thread with this id is on a processor, as the kernel numbers
+/// them: CPUCLOCK_SCHED of a thread.
 pub(in crate::runtime) fn thread_clock(procid: u64) -> libc::clockid_t {
     (!(procid as c_int) << 3) | 6
 }
 
-/// Whether the thread with this id sleeps, and doesn't just wait for a processor; true if /proc doesn't tell.
-/// Allocates nothing.
+/// Whether the thread with this id sleeps, and doesn't just wait for a processor; true if /proc
+/// doesn't tell. Allocates nothing.
 pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
     thread_state(procid) != Some(b'R')
 }
@@ -281,8 +282,9 @@ pub(in crate::runtime) fn poll_now(fd: RawFd, events: c_short) -> c_short {
     }
 }
 
-/// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no thread any more, or its
-/// id isn't known; or if a sandbox refuses, of which a line on stderr tells. Go's `signalM`.
+/// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no
+/// thread any more, or its id isn't known; or if a sandbox refuses, of which a line on stderr
+/// tells. Go's `signalM`.
 pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) -> bool {
     if procid == 0 {
         return false;

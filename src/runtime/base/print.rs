@@ -16,8 +16,8 @@ impl Stderr {
     }
 
     fn flush(&mut self) {
-        // SAFETY: reads the first `len` bytes of the buffer. What can't be written is lost: there is nowhere
-        // to report that.
+        // SAFETY: reads the first `len` bytes of the buffer. What can't be written is lost: there
+        // is nowhere to report that.
         unsafe { syscall!(SYS_write, libc::STDERR_FILENO, self.line.as_ptr(), self.len) };
         self.len = 0;
     }
@@ -44,8 +44,8 @@ impl Drop for Stderr {
     }
 }
 
-/// Writes `args`, and then `end`. Not inlined: otherwise the callers, which may be on small stacks, would
-/// have the buffer in their frames.
+/// Writes `args`, and then `end`. Not inlined: otherwise the callers, which may be on small stacks,
+/// would have the buffer in their frames.
 #[cold]
 #[inline(never)]
 pub(crate) fn print(args: fmt::Arguments<'_>, end: &str) {

@@ -15,8 +15,8 @@ pub(in crate::runtime) fn mrandinit(mp: &M) {
     mp.cheaprand.set(RandomState::new().hash_one(std::ptr::from_ref(mp).addr()));
 }
 
-/// A random number, good enough for the scheduler's choices and no more: wyrand takes one multiplication.
-/// Go's `cheaprand`.
+/// A random number, good enough for the scheduler's choices and no more: wyrand takes one
+/// multiplication. Go's `cheaprand`.
 #[inline(always)]
 pub(in crate::runtime) fn cheaprand() -> u32 {
     static FOREIGN: AtomicU64 = AtomicU64::new(0);

@@ -25,7 +25,8 @@ pub(crate) fn this_m() -> Option<&'static M> {
     getg().and_then(|gp| gp.m.get())
 }
 
-/// The goroutine that this thread runs, also while it is on g0 for it; none if there is none. Go's `getg().m.curg`.
+/// The goroutine that this thread runs, also while it is on g0 for it; none if there is none. Go's
+/// `getg().m.curg`.
 #[inline(always)]
 pub(crate) fn curg() -> Option<&'static G> {
     this_m().and_then(|mp| mp.curg.get())
@@ -76,7 +77,8 @@ pub(in crate::runtime) struct Held(&'static M);
 #[inline(always)]
 pub(in crate::runtime) fn hold(mp: &'static M) -> Held {
     mp.locks.set(mp.locks.get() + 1);
-    // The signal handler that takes a P, on this thread, sees the count before what is read after it.
+    // The signal handler that takes a P, on this thread, sees the count before what is read after
+    // it.
     compiler_fence(Ordering::SeqCst);
     Held(mp)
 }
@@ -130,7 +132,8 @@ pub(crate) fn goroutine() -> (&'static G, &'static M) {
     }
 }
 
-/// Whether the caller could park: it is on a goroutine, not on g0, in a system call, or on a foreign thread.
+/// Whether the caller could park: it is on a goroutine, not on g0, in a system call, or on a
+/// foreign thread.
 pub(crate) fn on_goroutine() -> bool {
     matches!(whoami(), (Some(_), _))
 }
@@ -160,8 +163,8 @@ pub(crate) fn any_code_may_run() -> bool {
     }
 }
 
-/// Calls `f` where there is room for an allocator, or other code that is written for threads: on g0, if the
-/// caller is on a copying stack.
+/// Calls `f` where there is room for an allocator, or other code that is written for threads: on
+/// g0, if the caller is on a copying stack.
 #[inline(always)]
 pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
     if getg().is_some_and(|gp| gp.ext.kind.get() == StackKind::Copying) { systemstack(f) } else { f() }

@@ -89,7 +89,8 @@ pub(super) unsafe fn bufrecv(c: &Hchan, ep: *mut c_void) {
 /// The buffer has room, the lock is held, and `ep` points to a value of the channel's type.
 pub(super) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
     retreat(&c.recvx, c);
-    // SAFETY: there is room, so the slot before recvx is free; the lock keeps others off it; `ep` is a value.
+    // SAFETY: there is room, so the slot before recvx is free; the lock keeps others off it; `ep`
+    // is a value.
     unsafe { typedmemmove(c.elemtype, chanbuf(c, c.recvx.get()), ep) };
     add_qcount(c, 1);
 }

@@ -59,7 +59,8 @@ pub(super) unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_v
     let mp = me.1;
     // A sender that is still in the queue of a closed channel holds a value that came back.
     if let Some(sg) = c.sendq.dequeue() {
-        // SAFETY: the closure releases the lock, which is held; sg is off its queue; `ep` is what the caller says.
+        // SAFETY: the closure releases the lock, which is held; sg is off its queue; `ep` is what
+        // the caller says.
         unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Err(Received::Done);
     }

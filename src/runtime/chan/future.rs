@@ -162,7 +162,8 @@ pub(crate) unsafe fn enqueue_future(
 /// ended.
 ///
 /// # Safety
-/// The channel stays until this returns, and the caller has the future's share of `w`, which was in its queue.
+/// The channel stays until this returns, and the caller has the future's share of `w`, which was in
+/// its queue.
 pub(crate) unsafe fn poll_future(c: NonNull<Hchan>, w: NonNull<Waiting>, waker: &Waker) -> Option<bool> {
     // SAFETY: both stay, as the caller says.
     let (c, w) = unsafe { (c.as_ref(), w.as_ref()) };

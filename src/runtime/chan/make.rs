@@ -1,4 +1,5 @@
-//! Making, closing and freeing channels: Go's `makechan` and `closechan`. And the timer that feeds a channel.
+//! Making, closing and freeing channels: Go's `makechan` and `closechan`. And the timer that feeds
+//! a channel.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::iter;
@@ -31,7 +32,8 @@ fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
     Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
 }
 
-/// [`hchan::makechan`](crate::chan::hchan::makechan) without the check of the stack. Go's `makechan`.
+/// [`hchan::makechan`](crate::chan::hchan::makechan) without the check of the stack. Go's
+/// `makechan`.
 #[inline(never)]
 pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
     if elem.size_ >= 1 << 16 {
@@ -44,7 +46,8 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     // An allocator needs more stack than a copying goroutine has.
     let (c, buf) = with_room(|| {
         let c = pool::alloc::<Hchan>()?;
-        // SAFETY: a channel's block has SMALL bytes behind the Hchan; a larger layout isn't of size 0.
+        // SAFETY: a channel's block has SMALL bytes behind the Hchan. A larger layout isn't of
+        // size 0.
         let buf = NonNull::new(unsafe {
             if layout.size() <= SMALL { c.as_ptr().add(1).cast() } else { alloc(layout) }
         });
@@ -54,9 +57,9 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
         Some((c, buf?))
     })?;
     let fresh = c.as_ptr();
-    // SAFETY: the block is this function's alone, but for its lock, which the thread that unlocked it last
-    // may read once more (pool.rs). So the fields are written one by one: the lock is unlocked, or zero,
-    // which is the same, and isn't written.
+    // SAFETY: the block is this function's alone, but for its lock, which the thread that unlocked
+    // it last may read once more (pool.rs). So the fields are written one by one: the lock is
+    // unlocked, or zero, which is the same, and isn't written.
     unsafe {
         (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
         (&raw mut (*fresh).dataqsiz).write(size);
@@ -100,7 +103,8 @@ pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
     });
 }
 
-/// [`hchan::closechan`](crate::chan::hchan::closechan) without the check of the stack. Go's `closechan`.
+/// [`hchan::closechan`](crate::chan::hchan::closechan) without the check of the stack. Go's
+/// `closechan`.
 ///
 /// # Safety
 /// As the raw one.
@@ -123,13 +127,14 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     while let Some(sg) = c.recvq.dequeue() {
         let elem = sg.elem.swap(ptr::null_mut(), Ordering::Relaxed);
         if !elem.is_null() {
-            // SAFETY: the receiver's place for a value; it is parked, and its stack stays while the lock is
-            // held.
+            // SAFETY: the receiver's place for a value; it is parked, and its stack stays while the
+            // lock is held.
             unsafe { typedmemclr(c.elemtype, elem) };
         }
         release_waiter(sg, &list, &futures);
     }
-    // Values that came back come first, and stay: at each moment, as chanrecv looks without the lock.
+    // Values that came back come first, and stay: at each moment, as chanrecv looks without the
+    // lock.
     let back =
         iter::successors(c.sendq.first.get(), |sg| sg.next.get()).take_while(|sg| is_nobodys(sg)).last();
     let senders = c.sendq.split_off(back);
@@ -147,8 +152,8 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     true
 }
 
-/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`; or the future, and puts it on
-/// `futures`.
+/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`; or the future,
+/// and puts it on `futures`.
 fn release_waiter(sg: &'static Sudog, list: &GList, futures: &Waitq) {
     let Some(gp) = sg.g.get() else {
         end_closed(sg);
@@ -165,8 +170,8 @@ fn release_waiter(sg: &'static Sudog, list: &GList, futures: &Waitq) {
 /// # Safety
 /// The channel is in use, and stays until this returns.
 pub(super) unsafe fn timer_of(c: NonNull<Hchan>) -> Option<&'static Timer> {
-    // SAFETY: the channel stays, as the caller says; while it is in use, the link is null or its timer,
-    // which make_timer_chan put there, and timers are never freed.
+    // SAFETY: the channel stays, as the caller says; while it is in use, the link is null or its
+    // timer, which make_timer_chan put there, and timers are never freed.
     unsafe { c.as_ref().ext.link.get().cast::<Timer>().as_ref() }
 }
 

@@ -45,7 +45,8 @@ pub enum Received {
     Closed,
 }
 
-/// [`hchan::chansend`](crate::chan::hchan::chansend) without the check of the stack. Go's `chansend`.
+/// [`hchan::chansend`](crate::chan::hchan::chansend) without the check of the stack. Go's
+/// `chansend`.
 ///
 /// # Safety
 /// As the raw one.
@@ -82,16 +83,16 @@ pub(super) unsafe fn chansend_and(
         if !block || !on_goroutine() {
             return Sent::Full;
         }
-        // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it parks
-        // for good.
+        // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it
+        // parks for good.
         unsafe { gopark(None, ptr::null_mut(), WaitReason::ChanSendNilChan, TraceBlockReason::Forever, 2) };
         throw("unreachable")
     };
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
-    // A try that fails takes no lock. A closed channel never goes from having room to being full: so if it
-    // wasn't closed and then was full, there was a moment at which it was both. The order of the two loads
-    // doesn't matter for that, as in Go.
+    // A try that fails takes no lock. A closed channel never goes from having room to being full:
+    // so if it wasn't closed and then was full, there was a moment at which it was both. The order
+    // of the two loads doesn't matter for that, as in Go.
     if !block && c.closed.load(Ordering::Relaxed) == 0 && full(c) {
         return Sent::Full;
     }
@@ -102,8 +103,8 @@ pub(super) unsafe fn chansend_and(
         (gp, mp) = me;
     }
     if let Some(sg) = c.recvq.dequeue() {
-        // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is held;
-        // sg is off its queue; `ep` is a value, as the caller says.
+        // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is
+        // held; sg is off its queue; `ep` is a value, as the caller says.
         unsafe { send(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock), wake) };
         return Sent::Done;
     }
@@ -127,7 +128,8 @@ pub(super) unsafe fn chansend_and(
     if success { Sent::Done } else { Sent::Closed }
 }
 
-/// [`hchan::chanrecv`](crate::chan::hchan::chanrecv) without the check of the stack. Go's `chanrecv`.
+/// [`hchan::chanrecv`](crate::chan::hchan::chanrecv) without the check of the stack. Go's
+/// `chanrecv`.
 ///
 /// # Safety
 /// As the raw one.
@@ -146,8 +148,9 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
     if !block && empty(c) {
-        // A closed channel stays closed: not closed now, so not closed when it was empty. SeqCst on all of
-        // these loads: in the other order, a value and then a close in between would both be missed.
+        // A closed channel stays closed: not closed now, so not closed when it was empty. SeqCst on
+        // all of these loads: in the other order, a value and then a close in between would both be
+        // missed.
         let closed = c.closed.load(Ordering::SeqCst);
         if closed == 0 {
             return Received::Empty;
@@ -170,8 +173,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         }
     }
     if let Some(sg) = c.sendq.dequeue() {
-        // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is held; sg is
-        // off its queue; `ep` is what the caller says.
+        // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is
+        // held; sg is off its queue; `ep` is what the caller says.
         unsafe { recv(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock)) };
         return Received::Done;
     }
@@ -194,8 +197,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
 /// a future's, calls `wake` instead. Go's `send`.
 ///
 /// # Safety
-/// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c` and
-/// holds `mp`; `ep` points to a value of the channel's type, which is the receiver's then.
+/// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c`
+/// and holds `mp`; `ep` points to a value of the channel's type, which is the receiver's then.
 #[inline(always)]
 pub(super) unsafe fn send(
     mp: Option<&'static M>,
@@ -207,8 +210,8 @@ pub(super) unsafe fn send(
 ) {
     let dst = sg.elem.load(Ordering::Relaxed);
     if !dst.is_null() {
-        // SAFETY: dst is the receiver's place for a value, and `ep` is one. The receiver is parked, and
-        // its stack can't be moved or freed while this lock is held (copystack takes it).
+        // SAFETY: dst is the receiver's place for a value, and `ep` is one. The receiver is parked,
+        // and its stack can't be moved or freed while this lock is held (copystack takes it).
         unsafe { send_direct(c.elemtype, dst, ep) };
         sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -262,8 +265,8 @@ fn hand_over(
 /// slot. Go's `recv`.
 ///
 /// # Safety
-/// `c` is locked and its buffer full; `sg` was in its `sendq` and is off it; `unlockf` unlocks `c` and
-/// holds `mp`; `ep` is null or a place for a value of the channel's type.
+/// `c` is locked and its buffer full; `sg` was in its `sendq` and is off it; `unlockf` unlocks `c`
+/// and holds `mp`; `ep` is null or a place for a value of the channel's type.
 #[inline(always)]
 pub(super) unsafe fn recv(
     mp: Option<&'static M>,
@@ -273,9 +276,9 @@ pub(super) unsafe fn recv(
     unlockf: impl FnOnce() -> Option<Held>,
 ) {
     let src = sg.elem.load(Ordering::Relaxed);
-    // SAFETY: src is the sender's value, `ep` null or a place for one. The sender is parked, and its stack
-    // can't be moved or freed while this lock is held. The buffer is full, so slot recvx has a value; it
-    // is free when that was copied to `ep`.
+    // SAFETY: src is the sender's value, `ep` null or a place for one. The sender is parked, and
+    // its stack can't be moved or freed while this lock is held. The buffer is full, so slot recvx
+    // has a value; it is free when that was copied to `ep`.
     unsafe {
         if c.dataqsiz == 0 {
             if !ep.is_null() {
@@ -319,11 +322,12 @@ fn enqueue_me(
     (mysg, wait)
 }
 
-/// Parks the running goroutine, which is in a queue of `c`, and unlocks `c` once it is off its stack.
+/// Parks the running goroutine, which is in a queue of `c`, and unlocks `c` once it is off its
+/// stack.
 #[inline(always)]
 fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_reason: TraceBlockReason) {
-    // Until chanparkcommit sets active_stack_chans, copystack doesn't know of the sudog's pointer into this
-    // stack: it must not be shrunk.
+    // Until chanparkcommit sets active_stack_chans, copystack doesn't know of the sudog's pointer
+    // into this stack: it must not be shrunk.
     gp.parking_on_chan.store(true, Ordering::Relaxed);
     release(&c.lock.key.locked);
     let lock = ptr::from_ref(&c.lock).cast_mut().cast();
@@ -355,7 +359,8 @@ fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
 unsafe extern "C" fn chanparkcommit(gp: *mut G, chan_lock: *mut c_void) -> bool {
     // SAFETY: gopark passes the G that parks, and park_on's lock.
     let (gp, chan_lock) = unsafe { (&*gp, &*chan_lock.cast::<Mutex>()) };
-    // From here on others may write to its stack by its sudogs: copystack has to lock their channels.
+    // From here on others may write to its stack by its sudogs: copystack has to lock their
+    // channels.
     gp.active_stack_chans.set(true);
     // Release pairs with the acquire in is_shrink_stack_safe, which then sees active_stack_chans.
     gp.parking_on_chan.store(false, Ordering::Release);

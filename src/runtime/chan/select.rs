@@ -75,7 +75,8 @@ pub(super) unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
 /// Locks the channels, each once. Go's `sellock`.
 ///
 /// # Safety
-/// The channels of `scases` stay until this returns; here and below that is [`selectgo`]'s caller's promise.
+/// The channels of `scases` stay until this returns; here and below that is [`selectgo`]'s caller's
+/// promise.
 unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     let mut last: *const Hchan = ptr::null();
     for &o in lockorder {
@@ -152,8 +153,8 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
 /// # Safety
 /// On a goroutine.
 pub(crate) unsafe fn block() {
-    // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it parks
-    // for good.
+    // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it
+    // parks for good.
     unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
 }
 
@@ -183,7 +184,8 @@ impl How {
     }
 }
 
-/// [`hchan::selectgo`](crate::chan::hchan::selectgo) without the check of the stack. Go's `selectgo`.
+/// [`hchan::selectgo`](crate::chan::hchan::selectgo) without the check of the stack. Go's
+/// `selectgo`.
 ///
 /// # Safety
 /// As the raw one.
@@ -205,7 +207,8 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     let (gp, mp) = whoami();
     let mut norder = 0;
     if matches!(how, How::Try | How::Wait) {
-        // pollorder: a random permutation, made by inserting each case at a random place (Fisher and Yates).
+        // pollorder: a random permutation, made by inserting each case at a random place (Fisher
+        // and Yates).
         for (i, scase) in scases.iter().enumerate() {
             if scase.c.is_some() {
                 let j = cheaprandn(norder as u32 + 1) as usize;
@@ -224,9 +227,10 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         }
     }
     let (pollorder, lockorder) = (&mut pollorder[..norder], &mut lockorder[..norder]);
-    // SAFETY: the caller keeps the channels, and `elem` is the value or the place that each call wants. All
-    // channels are locked when one is looked at: a sudog that dequeue has returned is off its queue, and
-    // qcount tells whether there is a value, or room. selparkcommit keeps off the stack, and returns true.
+    // SAFETY: the caller keeps the channels, and `elem` is the value or the place that each call
+    // wants. All channels are locked when one is looked at: a sudog that dequeue has returned is
+    // off its queue, and qcount tells whether there is a value, or room. selparkcommit keeps off
+    // the stack, and returns true.
     unsafe {
         maybe_run_chans(&scases[nsends..]);
         sort_by_address(scases, pollorder, lockorder);
@@ -333,8 +337,8 @@ unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [
     }
 }
 
-/// Puts a sudog of the running goroutine into the queue of each case. Its `waiting` list is in lock order.
-/// The channels are locked.
+/// Puts a sudog of the running goroutine into the queue of each case. Its `waiting` list is in lock
+/// order. The channels are locked.
 ///
 /// # Safety
 /// As [`sellock`].

@@ -1,4 +1,5 @@
-//! Channels that a timer feeds, as Go's `time.After`, `time.Tick` and `time.NewTimer` make them; `sendTime`.
+//! Channels that a timer feeds, as Go's `time.After`, `time.Tick` and `time.NewTimer` make them;
+//! `sendTime`.
 //!
 //! A value is sent when the timer fires, or, as in Go since 1.23, when a receive finds that its
 //! time has come: the P that has the timer may be busy, and a program can't tell the two apart. So
@@ -35,9 +36,9 @@ pub(crate) enum Feeds {
     Wait,
 }
 
-/// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last time
-/// is still in it. Its values are [`Instant`](std::time::Instant)s, or of no size. None if there is
-/// no memory for it. The timer belongs to the channel, which no sender has a handle of.
+/// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last
+/// time is still in it. Its values are [`Instant`](std::time::Instant)s, or of no size. None if
+/// there is no memory for it. The timer belongs to the channel, which no sender has a handle of.
 pub(crate) fn make_timer_chan(
     elem: &'static Type,
     when: i64,
@@ -52,7 +53,8 @@ pub(crate) fn make_timer_chan(
     let t = begin_timer(when, period, send_time, c.as_ptr().cast());
     // Only the clock of an exploration reads it, which stands still as long as this goroutine runs.
     t.ext.feeds.set(true);
-    // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't touch `ext`.
+    // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't
+    // touch `ext`.
     let ext = unsafe { &c.as_ref().ext };
     ext.link.set(t.as_arg());
     ext.senders.store(0, Ordering::Relaxed);
@@ -141,8 +143,8 @@ fn send_if_due(t: &Timer) -> Option<Woken> {
     future
 }
 
-/// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel: a time that it has sent before, and
-/// nobody has received, is taken out of the channel.
+/// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel: a time that it
+/// has sent before, and nobody has received, is taken out of the channel.
 ///
 /// # Safety
 /// [`make_timer_chan`] made the channel, which is in use and stays until this returns.
@@ -159,8 +161,8 @@ pub(crate) unsafe fn set_chan(c: NonNull<Hchan>, when: i64, period: i64) -> bool
     })
 }
 
-/// [`cancel_timer`](crate::runtime::time::fire::cancel_timer) for the timer of a channel, as [`set_chan`] is for
-/// [`set_timer`](crate::runtime::time::fire::set_timer).
+/// [`cancel_timer`](crate::runtime::time::fire::cancel_timer) for the timer of a channel, as
+/// [`set_chan`] is for [`set_timer`](crate::runtime::time::fire::set_timer).
 ///
 /// # Safety
 /// As [`set_chan`].
@@ -178,7 +180,8 @@ pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
 /// # Safety
 /// As [`set_chan`].
 unsafe fn take_stale(c: NonNull<Hchan>) -> bool {
-    // SAFETY: the channel stays, as the caller says, and null is no place. An Instant needs no drop.
+    // SAFETY: the channel stays, as the caller says, and null is no place. An Instant needs no
+    // drop.
     let take = || unsafe { chanrecv(Some(c), ptr::null_mut(), false) == Received::Done };
     let taken = take();
     while taken && take() {}

@@ -72,7 +72,8 @@ impl Waitq {
         }
     }
 
-    /// Takes `sg` out, if it is still in the queue. The channel's lock is held. Go's `dequeueSudoG`.
+    /// Takes `sg` out, if it is still in the queue. The channel's lock is held. Go's
+    /// `dequeueSudoG`.
     pub(super) fn dequeue_sudo_g(&self, sg: &'static Sudog) {
         match (sg.prev.get(), sg.next.get()) {
             (Some(prev), next) => {

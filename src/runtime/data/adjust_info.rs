@@ -14,8 +14,8 @@ pub struct AdjustInfo {
     pub old: Stack,
     /// What is added to an address of the old stack, wrapping.
     pub delta: usize,
-    /// The end of the highest place, in the new stack, that a sudog points to; 0 if there is none. Go's
-    /// `sghi`.
+    /// The end of the highest place, in the new stack, that a sudog points to; 0 if there is none.
+    /// Go's `sghi`.
     pub(in crate::runtime) sghi: Cell<usize>,
 }
 
@@ -49,10 +49,12 @@ impl AdjustInfo {
     /// Go's `adjustpointers`.
     ///
     /// # Safety
-    /// They are aligned words of the G's memory, which nobody uses meanwhile, but for a sender below `sghi`.
+    /// They are aligned words of the G's memory, which nobody uses meanwhile, but for a sender
+    /// below `sghi`.
     pub(in crate::runtime) unsafe fn adjustpointers(&self, from: usize, to: usize) {
         let racy = self.sghi.get().clamp(from, to);
-        // SAFETY: aligned words of the G's memory, and from `sghi` on ours alone, as the caller says.
+        // SAFETY: aligned words of the G's memory, and from `sghi` on ours alone, as the caller
+        // says.
         unsafe {
             self.adjust_received(from, racy);
             for word in (racy..to).step_by(size_of::<usize>()) {
@@ -61,11 +63,12 @@ impl AdjustInfo {
         }
     }
 
-    /// Copies `n` bytes to the new stack, and adjusts each word on the way: a second pass over the stack
-    /// would take as long again.
+    /// Copies `n` bytes to the new stack, and adjusts each word on the way: a second pass over the
+    /// stack would take as long again.
     ///
     /// # Safety
-    /// At both places there are `n` bytes of aligned words of the G's memory, which nobody else uses.
+    /// At both places there are `n` bytes of aligned words of the G's memory, which nobody else
+    /// uses.
     pub(in crate::runtime) unsafe fn copy_adjusted(&self, from: usize, to: usize, n: usize) {
         let from = ptr::with_exposed_provenance::<usize>(from);
         let to = ptr::with_exposed_provenance_mut::<usize>(to);
@@ -81,9 +84,9 @@ impl AdjustInfo {
     /// They are aligned words of the G's memory, which nobody but such a sender uses meanwhile.
     pub(in crate::runtime) unsafe fn adjust_received(&self, from: usize, to: usize) {
         for word in (from..to).step_by(size_of::<usize>()) {
-            // SAFETY: an aligned word that is there, as the caller says. A sender's plain stores at the same
-            // time are a race, as in Go: the processor has each before or after the compare-and-swap, and
-            // either way the value stays.
+            // SAFETY: an aligned word that is there, as the caller says. A sender's plain stores at
+            // the same time are a race, as in Go: the processor has each before or after the
+            // compare-and-swap, and either way the value stays.
             let word = unsafe { AtomicUsize::from_ptr(ptr::with_exposed_provenance_mut(word)) };
             let p = word.load(Ordering::Relaxed);
             if self.moved(p) != p {

@@ -1,5 +1,6 @@
-//! The cells of the runtime's structs: std's, but under ThreadSanitizer. What orders their uses it can't know, that they
-//! are those of one P, say, which goes from thread to thread. So it doesn't see what is read and written in them.
+//! The cells of the runtime's structs: std's, but under ThreadSanitizer. What orders their uses it
+//! can't know, that they are those of one P, say, which goes from thread to thread. So it doesn't
+//! see what is read and written in them.
 
 #[cfg(not(tsan))]
 pub use std::cell::Cell;
@@ -37,8 +38,8 @@ mod unseen {
         /// Replaces the value, which it returns.
         pub fn replace(&self, value: T) -> T {
             let (new, mut old) = (ManuallyDrop::new(value), MaybeUninit::uninit());
-            // SAFETY: copies a value out of the cell, of which no reference exists, and one of its type in; neither is used
-            // where it was.
+            // SAFETY: copies a value out of the cell, of which no reference exists, and one of its
+            // type in; neither is used where it was.
             unsafe {
                 unseen(self.0.get(), &raw mut old);
                 unseen((&raw const new).cast::<T>(), self.0.get().cast());

@@ -1,5 +1,6 @@
-//! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it. And the types of
-//! fields that Go has in other files than `runtime2.go`: a lock's words and rank, `throwType`, `coro`.
+//! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it. And the
+//! types of fields that Go has in other files than `runtime2.go`: a lock's words and rank,
+//! `throwType`, `coro`.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -201,8 +202,8 @@ pub struct MExt {
     pub thread_fiber: Cell<*mut c_void>,
     /// How often g0 is still entered before its fiber is made anew.
     pub fiber_turns: Cell<u32>,
-    /// The callee-saved registers of its goroutine when it entered a system call: a scan of the stack
-    /// doesn't see them. Assembly knows the offset.
+    /// The callee-saved registers of its goroutine when it entered a system call: a scan of the
+    /// stack doesn't see them. Assembly knows the offset.
     pub syscall_regs: [Cell<usize>; SYSCALL_REGS],
     /// It is the runtime's own, without a P, and counted in [`Schedt::nmsys`].
     pub system: Cell<bool>,
@@ -214,7 +215,8 @@ pub struct MExt {
     pub asked: AtomicU32,
     /// In which time slice, by [`P::schedtick`].
     pub asked_in: AtomicU32,
-    /// Since when its goroutine runs without a P, in nanoseconds; 0 if it doesn't: `sched/detach.rs`.
+    /// Since when its goroutine runs without a P, in nanoseconds; 0 if it doesn't:
+    /// `sched/detach.rs`.
     pub detached_since: AtomicI64,
     /// How often in succession its goroutine was in the C library when it was asked to wait for
     /// its turn.
@@ -271,7 +273,8 @@ pub struct PExt {
     pub hchans: FreeList<Hchan>,
     /// Unused timers.
     pub timers: FreeList<Timer>,
-    /// Free segments for stacks, a list for each power of two from 4 KiB on. In Go, part of `mcache`.
+    /// Free segments for stacks, a list for each power of two from 4 KiB on. In Go, part of
+    /// `mcache`.
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
     pub x_regs: XRegList,
@@ -296,8 +299,8 @@ pub struct SchedtExt {
     pub g_free_fixed: [GList; ROOM_CLASSES],
     /// The same with thread-locals of their own.
     pub g_free_thread: [GList; ROOM_CLASSES],
-    /// How many dead G's of each kind are on the common lists, and how many of them nobody has needed;
-    /// protected by [`SchedGFree::lock`].
+    /// How many dead G's of each kind are on the common lists, and how many of them nobody has
+    /// needed; protected by [`SchedGFree::lock`].
     pub g_free_levels: [Level; KINDS],
     /// The same of sudogs, protected by [`Schedt::sudoglock`].
     pub sudog_level: Level,
@@ -311,8 +314,8 @@ pub struct SchedtExt {
     /// Foreign threads that wait in [`run`](crate::run), and so can't wake a
     /// goroutine.
     pub nrunwait: AtomicI32,
-    /// Whether there was a thread that isn't ours when somebody looked last, protected by [`Schedt::lock`]. Sysmon
-    /// looks again.
+    /// Whether there was a thread that isn't ours when somebody looked last, protected by
+    /// [`Schedt::lock`]. Sysmon looks again.
     pub foreign: Cell<bool>,
     /// Places for the vector registers of preempted goroutines that no P has.
     pub x_regs: XRegPool,
@@ -320,9 +323,11 @@ pub struct SchedtExt {
     pub turns: Turns,
     /// How many goroutines are detached.
     pub ndetached: AtomicI32,
-    /// How often a goroutine was detached, because its thread slept, and because it computed for long.
+    /// How often a goroutine was detached, because its thread slept, and because it computed for
+    /// long.
     pub detachments: [AtomicU64; 2],
-    /// How long goroutines were detached, in nanoseconds, all of them together, without those that are.
+    /// How long goroutines were detached, in nanoseconds, all of them together, without those that
+    /// are.
     pub detached_time: AtomicI64,
     /// Whether wakes are left to sysmon, of code that could not make a goroutine ready:
     /// `stdpark/later.rs`.

@@ -53,7 +53,8 @@ impl Hchan {
     }
 }
 
-/// What this port adds to an [`Hchan`]. There is no collector to free channels: handles are counted.
+/// What this port adds to an [`Hchan`]. There is no collector to free channels: handles are
+/// counted.
 #[repr(C)]
 pub struct HchanExt {
     /// The number of [`Sender`](crate::chan::Sender)s. Used by the safe layer only.
@@ -62,8 +63,8 @@ pub struct HchanExt {
     pub receivers: AtomicU32,
     /// How many of these two counts are above 0: at 0 the safe layer frees the channel.
     pub sides: AtomicU32,
-    /// While the channel is in use, the timer that sends to it, or null; in the pool, the next unused
-    /// channel.
+    /// While the channel is in use, the timer that sends to it, or null; in the pool, the next
+    /// unused channel.
     pub(in crate::runtime) link: Cell<*mut c_void>,
 }
 

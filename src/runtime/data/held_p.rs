@@ -5,12 +5,13 @@ use std::fmt;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::P;
 
-/// The P of an M. A goroutine that runs for long loses it, to a signal handler on its own thread: so what is
-/// read here may be gone at the next instruction, unless the reader keeps it.
+/// The P of an M. A goroutine that runs for long loses it, to a signal handler on its own thread:
+/// so what is read here may be gone at the next instruction, unless the reader keeps it.
 ///
 /// On a goroutine's stack it stays while [`locks`](crate::runtime2::M::locks) isn't 0, so between
-/// [`acquirem`](crate::proc::acquirem) and [`releasem`](crate::proc::releasem), and under each lock of the
-/// runtime's. On g0 it always stays, but there may be none, if the goroutine that was left had lost it.
+/// [`acquirem`](crate::proc::acquirem) and [`releasem`](crate::proc::releasem), and under each lock
+/// of the runtime's. On g0 it always stays, but there may be none, if the goroutine that was left
+/// had lost it.
 #[repr(transparent)]
 #[derive(Default)]
 pub struct HeldP(Link<P>);

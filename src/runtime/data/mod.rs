@@ -81,11 +81,12 @@
 //! | | | `preempt_park` itself, when the goroutine that asked has given up |
 //! | `GRUNNING` | `GCOPYSTACK` | `newstack` (`stack/newstack.rs`), and back |
 //!
-//! From `GWAITING` and `GRUNNABLE`, too, a G becomes `GCOPYSTACK`, by `casgcopystack`; only an embedder calls
-//! that.
+//! From `GWAITING` and `GRUNNABLE`, too, a G becomes `GCOPYSTACK`, by `casgcopystack`; only an
+//! embedder calls that.
 //!
-//! `GSCAN` is a bit beside five of these states. While it is set the state stays: `casgstatus` waits. It is
-//! set by `castogscanstatus`, which fails if the state is another, and cleared by `casfrom_gscanstatus`.
+//! `GSCAN` is a bit beside five of these states. While it is set the state stays: `casgstatus`
+//! waits. It is set by `castogscanstatus`, which fails if the state is another, and cleared by
+//! `casfrom_gscanstatus`.
 //!
 //! | beside | set by | until |
 //! | --- | --- | --- |
@@ -135,8 +136,8 @@
 //! | extra | `isextra`, in the list of extra M's | `newextram`, `dropm` | `needm` |
 //! | the runtime's own | `ext.system`, no `p` | `new_system_m` | never |
 //!
-//! - The waker of an idle or a locked M has put a P into its `nextp` before. It may wake an idle one as
-//!   spinning, and has counted it then.
+//! - The waker of an idle or a locked M has put a P into its `nextp` before. It may wake an idle
+//!   one as spinning, and has counted it then.
 //! - `stopm` is also called by an M that stops for the world (`gcstopm`), has no P after a system
 //!   call (`exitsyscall0`), or has given its P to a locked M (`startlockedm`).
 //! - `drop_p` may return with a P after all. It may be the M's own P, because of work, a request to

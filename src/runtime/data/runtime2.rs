@@ -4,10 +4,10 @@
 //! order, spelled in snake case; `tests/mirror/fields.rs` compares them with a table.
 //! What this port adds to a struct is in its last field, `ext`.
 //!
-//! - A field of a subsystem that isn't part of a scheduler (the allocator's caches, the collector's work
-//!   buffers, the tracer's state) belongs to the *embedder*: the runtime that is ported onto this one. This
-//!   crate doesn't use it, but for what `docs/reading-guide.md` says of some. It is a pointer or a plain
-//!   struct, zero at first.
+//! - A field of a subsystem that isn't part of a scheduler (the allocator's caches, the collector's
+//!   work buffers, the tracer's state) belongs to the *embedder*: the runtime that is ported onto
+//!   this one. This crate doesn't use it, but for what `docs/reading-guide.md` says of some. It is
+//!   a pointer or a plain struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also
@@ -179,7 +179,8 @@ pub struct Sudog {
     pub elem: AtomicPtr<c_void>,
     /// When the wait for a mutex began, in nanoseconds; 0 if no profile is to tell of it.
     pub acquiretime: Cell<i64>,
-    /// When the wait ended, in nanoseconds; 0 if no profile is to tell of it, and less before the end.
+    /// When the wait ended, in nanoseconds; 0 if no profile is to tell of it, and less before the
+    /// end.
     pub releasetime: Cell<i64>,
     /// The treap's priority, a hand-off's mark, or a notify list's number.
     pub ticket: Cell<u32>,
@@ -452,7 +453,8 @@ pub struct G {
     pub stackguard0: AtomicUsize,
     /// The same for code on g0 and gsignal; all ones on other G's.
     pub stackguard1: Cell<usize>,
-    /// The innermost panic: the embedder's chain. Adjusted when the stack moves, cleared when the G ends.
+    /// The innermost panic: the embedder's chain. Adjusted when the stack moves, cleared when the G
+    /// ends.
     pub _panic: Cell<*mut c_void>,
     /// The innermost defer; likewise.
     pub _defer: Cell<*mut c_void>,
@@ -531,7 +533,8 @@ pub struct G {
     pub parent_goid: Cell<u64>,
     /// The pc of the call that made it; 0 if [`GExt::created_at`] knows better.
     pub gopc: Cell<usize>,
-    /// The goroutines that made its maker, with `GODEBUG=tracebackancestors=N`: `report/ancestors.rs`.
+    /// The goroutines that made its maker, with `GODEBUG=tracebackancestors=N`:
+    /// `report/ancestors.rs`.
     pub ancestors: Cell<*mut c_void>,
     /// Its function. Assembly knows the offset.
     pub startpc: Cell<usize>,
@@ -541,7 +544,8 @@ pub struct G {
     pub waiting: Link<Sudog>,
     /// Traceback context of C calls; the embedder's.
     pub cgo_ctxt: Slice<usize>,
-    /// Profiler labels, inherited by the goroutines it makes: null or an `Arc`: [`labels`](crate::labels).
+    /// Profiler labels, inherited by the goroutines it makes: null or an `Arc`:
+    /// [`labels`](crate::labels).
     pub labels: Cell<*mut c_void>,
     /// A timer kept for the next sleep.
     pub timer: Link<Timer>,
@@ -598,7 +602,8 @@ pub struct M {
     pub curg: Link<G>,
     /// The goroutine that ran when a fatal signal came.
     pub caughtsig: Link<G>,
-    /// The P it has, none while it is idle, in a system call, or [detached](crate::proc::preemption#detaching).
+    /// The P it has, none while it is idle, in a system call, or
+    /// [detached](crate::proc::preemption#detaching).
     pub p: HeldP,
     /// The P it will have when it wakes.
     pub nextp: Link<P>,
@@ -610,7 +615,8 @@ pub struct M {
     pub mallocing: Cell<i32>,
     /// It is reporting a fatal error.
     pub throwing: Cell<u32>,
-    /// Why its goroutine must stay on it, a C string that is never freed, or null; also the embedder's.
+    /// Why its goroutine must stay on it, a C string that is never freed, or null; also the
+    /// embedder's.
     pub preemptoff: Cell<*const c_char>,
     /// Locks held, and other reasons not to be descheduled.
     pub locks: Cell<i32>,
@@ -924,8 +930,9 @@ pub struct Schedt {
     pub ext: SchedtExt,
 }
 
-// SAFETY: a plain cell is only touched with the lock held that protects it, as its field says, but for
-// `safe_point_fn` and `safe_point_wait`: a P's mark and the note hand them from thread to thread.
+// SAFETY: a plain cell is only touched with the lock held that protects it, as its field says, but
+// for `safe_point_fn` and `safe_point_wait`: a P's mark and the note hand them from thread to
+// thread.
 unsafe impl Sync for Schedt {}
 
 static SCHED: ZeroInit<Schedt> = ZeroInit(UnsafeCell::new(MaybeUninit::zeroed()));

@@ -78,8 +78,8 @@ pub struct Timer {
 /// What this port adds to a [`Timer`].
 #[repr(C)]
 pub struct TimerExt {
-    /// Held while the timer's waiter is told that it has fired, and while the timer is stopped or set, so
-    /// that the waiter isn't told after that. Go's `sendLock`, since 1.23.
+    /// Held while the timer's waiter is told that it has fired, and while the timer is stopped or
+    /// set, so that the waiter isn't told after that. Go's `sendLock`, since 1.23.
     pub send_lock: Mutex,
     /// The timer's waiter, protected by `send_lock`; in the pool, the next unused timer.
     pub waiter: Cell<*mut c_void>,

@@ -141,7 +141,8 @@ pub struct TraceWriter {
 pub struct TraceReader {
     /// The first chunk, from the thread; null once it was taken.
     pub(in crate::runtime) first: AtomicPtr<Chunk>,
-    /// The chunk that is being read, which of its records comes next, and how many of them were seen to be there.
+    /// The chunk that is being read, which of its records comes next, and how many of them were
+    /// seen to be there.
     pub(in crate::runtime) chunk: Cell<Option<&'static Chunk>>,
     pub(in crate::runtime) at: Cell<usize>,
     pub(in crate::runtime) end: Cell<usize>,

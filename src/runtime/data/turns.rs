@@ -12,7 +12,8 @@ pub enum Turn {
     /// It doesn't.
     #[default]
     None,
-    /// The goroutine has computed for long, and is kept from going on until others have had their turn.
+    /// The goroutine has computed for long, and is kept from going on until others have had their
+    /// turn.
     Kept,
     /// The goroutine needs a P.
     Needed,
@@ -32,8 +33,9 @@ impl Turn {
     }
 }
 
-/// M's, linked through their `schedlink`, as none of them is idle: those that need a P, and then those that are
-/// kept, each in the order in which they came. Protected by [`Schedt::lock`](crate::runtime2::Schedt::lock).
+/// M's, linked through their `schedlink`, as none of them is idle: those that need a P, and then
+/// those that are kept, each in the order in which they came. Protected by
+/// [`Schedt::lock`](crate::runtime2::Schedt::lock).
 #[derive(Debug, Default)]
 pub struct Turns {
     head: Link<M>,
@@ -46,7 +48,8 @@ pub struct Turns {
     was_needed: Cell<bool>,
     /// 1 if the last turn was one of these, and the next is that of the global queue.
     pub was_last: AtomicU32,
-    /// How many threads were made that haven't begun; for a moment, one that has begun may not be counted yet.
+    /// How many threads were made that haven't begun; for a moment, one that has begun may not be
+    /// counted yet.
     pub starting: AtomicI32,
     /// Sysmon's thread, and how often it has looked.
     pub sysmon: AtomicU64,
@@ -85,8 +88,8 @@ impl Turns {
         Some(first)
     }
 
-    /// Takes those that are only kept and that are `wanted`, which is also told how many kept ones came earlier,
-    /// and passes them to `f`.
+    /// Takes those that are only kept and that are `wanted`, which is also told how many kept ones
+    /// came earlier, and passes them to `f`.
     pub(in crate::runtime) fn take_kept(
         &self,
         wanted: impl Fn(usize, &M) -> bool,

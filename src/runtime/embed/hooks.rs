@@ -14,8 +14,9 @@ use crate::runtime::data::runtime2::{G, P};
 /// They run on g0, on a stack of some 200 KiB, must not panic and must not park.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hooks {
-    /// A P is set up: allocate its `mcache`. Go's `p.init`. GOMAXPROCS may change by itself whenever the world isn't
-    /// stopped, until the program sets it: a collector that can't have that in a cycle sets it first.
+    /// A P is set up: allocate its `mcache`. Go's `p.init`. GOMAXPROCS may change by itself
+    /// whenever the world isn't stopped, until the program sets it: a collector that can't have
+    /// that in a cycle sets it first.
     pub p_init: Option<fn(&P)>,
     /// A P is given up, with the world stopped: free its `mcache`, flush its buffers. Go's
     /// `p.destroy`.
@@ -35,8 +36,8 @@ pub struct Hooks {
     pub copystack: Option<fn(&G, &AdjustInfo)>,
 }
 
-/// The hooks in force, who gets events, and whether hooks were registered: in one cache line, as each round
-/// of the scheduler reads it.
+/// The hooks in force, who gets events, and whether hooks were registered: in one cache line, as
+/// each round of the scheduler reads it.
 #[repr(align(64))]
 struct Registry {
     hooks: UnsafeCell<Hooks>,
@@ -45,7 +46,8 @@ struct Registry {
     taken: AtomicBool,
 }
 
-// SAFETY: the hooks are written once, before the runtime, which reads them, starts; the rest is atomic.
+// SAFETY: the hooks are written once, before the runtime, which reads them, starts; the rest is
+// atomic.
 unsafe impl Sync for Registry {}
 
 const _: () = assert!(size_of::<Registry>() == 64);
@@ -70,8 +72,8 @@ static REGISTRY: Registry = Registry {
 /// If hooks were registered before.
 ///
 /// # Safety
-/// The first call of [`run`](crate::run) comes after this. The hooks do as [`Hooks`] says, and keep the
-/// scheduler's rules for the fields of what they get: see [`runtime2`](crate::runtime2).
+/// The first call of [`run`](crate::run) comes after this. The hooks do as [`Hooks`] says, and keep
+/// the scheduler's rules for the fields of what they get: see [`runtime2`](crate::runtime2).
 pub unsafe fn set_hooks(hooks: Hooks) {
     // SAFETY: the caller keeps to what this function's doc asks for.
     let set = unsafe { try_set_hooks(hooks) };
@@ -89,8 +91,8 @@ pub(crate) unsafe fn try_set_hooks(hooks: Hooks) -> bool {
     if hooks.acquirep.is_some() || hooks.find_runnable_gc_worker.is_some() || hooks.gdestroy.is_some() {
         set_detach(false);
     }
-    // SAFETY: the caller says that the runtime hasn't started, so nothing reads them; and no second call
-    // gets here.
+    // SAFETY: the caller says that the runtime hasn't started, so nothing reads them; and no second
+    // call gets here.
     unsafe { *REGISTRY.hooks.get() = hooks };
     true
 }
@@ -98,7 +100,8 @@ pub(crate) unsafe fn try_set_hooks(hooks: Hooks) -> bool {
 /// The hooks in force.
 #[inline(always)]
 pub(in crate::runtime) fn hooks() -> &'static Hooks {
-    // SAFETY: only the runtime calls this, and set_hooks writes them before it starts, as its caller says.
+    // SAFETY: only the runtime calls this, and set_hooks writes them before it starts, as its
+    // caller says.
     unsafe { &*REGISTRY.hooks.get() }
 }
 

@@ -35,7 +35,8 @@ pub enum Event<'a> {
     GoUnpark(&'a G),
     /// A goroutine enters a system call.
     GoSysCall(&'a G),
-    /// A goroutine has left a system call. If it has lost its P meanwhile, it is runnable; otherwise it runs.
+    /// A goroutine has left a system call. If it has lost its P meanwhile, it is runnable;
+    /// otherwise it runs.
     GoSysExit(&'a G, bool),
     /// This thread gets a P.
     ProcStart(&'a P),
@@ -82,9 +83,9 @@ pub type Tracer = fn(Event<'_>);
 ///
 /// # Safety
 /// The tracer doesn't park, doesn't unwind, and calls nothing of this crate but
-/// [`proc::getg`](crate::proc::getg) and [`labels_of`](crate::labels::labels_of): the scheduler is in the
-/// middle of something, and may hold locks. It may read the fields of what it gets, with care for those that
-/// other threads write. It may allocate, and block its thread for a moment.
+/// [`proc::getg`](crate::proc::getg) and [`labels_of`](crate::labels::labels_of): the scheduler is
+/// in the middle of something, and may hold locks. It may read the fields of what it gets, with
+/// care for those that other threads write. It may allocate, and block its thread for a moment.
 pub unsafe fn set_tracer(f: Tracer) {
     // SAFETY: the caller keeps to what this function's doc asks for.
     let set = unsafe { try_set_tracer(f) };
@@ -144,7 +145,8 @@ fn both(event: Event<'_>) {
     for f in [&RECORDER, &TRACER] {
         let f = f.load(Ordering::Acquire);
         if !f.is_null() {
-            // SAFETY: what isn't null is a Tracer, of which set_tracer or set_recorder made this pointer.
+            // SAFETY: what isn't null is a Tracer, of which set_tracer or set_recorder made this
+            // pointer.
             unsafe { mem::transmute::<*mut (), Tracer>(f)(event) }
         }
     }

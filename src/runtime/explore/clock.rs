@@ -1,8 +1,9 @@
-//! The time of an exploration: it stands still while a goroutine can run, and then jumps to the next timer.
+//! The time of an exploration: it stands still while a goroutine can run, and then jumps to the
+//! next timer.
 //!
-//! It begins with the real time, so that an `Instant` of std's is a little later than one of the run's, and no
-//! more. Its timers are in a heap like that of a P, and by the same functions; the P of that heap has nothing
-//! else, and is nobody's.
+//! It begins with the real time, so that an `Instant` of std's is a little later than one of the
+//! run's, and no more. Its timers are in a heap like that of a P, and by the same functions; the P
+//! of that heap has nothing else, and is nobody's.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::sync::OnceLock;
@@ -65,7 +66,8 @@ fn ours() -> bool {
     }
 }
 
-/// The time in nanoseconds: the run's, for a goroutine of an exploration and its timers, and else the clock's.
+/// The time in nanoseconds: the run's, for a goroutine of an exploration and its timers, and else
+/// the clock's.
 #[inline]
 pub(crate) fn now() -> i64 {
     if is_ours() { NOW.load(Ordering::Relaxed) } else { nanotime() }
@@ -168,8 +170,8 @@ pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
     let heap = heap();
     while due.is_empty() {
         let next = nobarrier_wake_time(heap);
-        // The end of the clock never comes: it stands for no time limit, and what is set on it for each period would
-        // be due again and again.
+        // The end of the clock never comes: it stands for no time limit, and what is set on it for
+        // each period would be due again and again.
         if next == 0 || next == MAX_WHEN {
             return false;
         }

@@ -21,7 +21,8 @@ use crate::runtime::p::runq::runqdrain;
 #[inline(never)]
 pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
     loop {
-        // SAFETY: on g0 with the exploration's P; a timer's function, which is called below, doesn't use it.
+        // SAFETY: on g0 with the exploration's P; a timer's function, which is called below,
+        // doesn't use it.
         let run = unsafe { run() };
         if !run.goes {
             run.collect(pp);

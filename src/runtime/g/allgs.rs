@@ -1,9 +1,9 @@
 //! All G's, the dead ones too: Go's `allgs`. Only a G whose page was handed back to the kernel
 //! isn't there, until it is made again.
 //!
-//! The array is in parts, each twice as large as the one before, which never move: a reader needs no
-//! lock. A G that goes leaves a hole, which the next one fills. A hole is an odd number, and says
-//! where the next hole is.
+//! The array is in parts, each twice as large as the one before, which never move: a reader needs
+//! no lock. A G that goes leaves a hole, which the next one fills. A hole is an odd number, and
+//! says where the next hole is.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::io;
@@ -60,8 +60,8 @@ fn place(i: usize) -> (usize, usize) {
 /// Entry `i`, for which make_room has been called.
 fn entry(i: usize) -> &'static Entry {
     let (part, at) = place(i);
-    // SAFETY: make_room made this part, as the caller says, with room for `FIRST << part` entries, of
-    // which `at` is one; parts are never freed. Acquire pairs with make_room.
+    // SAFETY: make_room made this part, as the caller says, with room for `FIRST << part` entries,
+    // of which `at` is one; parts are never freed. Acquire pairs with make_room.
     unsafe { &*PARTS[part].load(Ordering::Acquire).add(at) }
 }
 
@@ -70,8 +70,8 @@ fn make_room(len: usize) -> io::Result<()> {
     for (part, to) in PARTS.iter().enumerate().take(place(len.max(1) - 1).0 + 1) {
         if to.load(Ordering::Relaxed).is_null() {
             let layout = Layout::array::<Entry>(FIRST << part).map_err(io::Error::other)?;
-            // SAFETY: the layout isn't empty. Zero is null, as an entry may be. (Of a large part, the
-            // pages that aren't used yet take no memory.)
+            // SAFETY: the layout isn't empty. Zero is null, as an entry may be. (Of a large part,
+            // the pages that aren't used yet take no memory.)
             let made = unsafe { alloc_zeroed(layout) };
             if made.is_null() {
                 return Err(io::ErrorKind::OutOfMemory.into());
@@ -99,8 +99,8 @@ pub(super) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
                 HOLES.0.set(entry(i).load(Ordering::Relaxed));
             }
             gp.ext.allg.set(i as u32);
-            // Release pairs with atomic_all_g_index: a reader of the entry sees the G initialised. That of
-            // the length pairs with atomic_all_g.
+            // Release pairs with atomic_all_g_index: a reader of the entry sees the G initialised.
+            // That of the length pairs with atomic_all_g.
             entry(i).store(gp.as_ptr(), Ordering::Release);
             ALLGLEN.store(len.max(i + 1), Ordering::Release);
         }
@@ -125,7 +125,8 @@ pub(super) fn allgremove(batch: &[&'static G]) {
 
 /// Counts `n` G's less, which [`allgremove`] took out.
 pub(super) fn uncount(n: usize) {
-    // Release pairs with allglen: a thread that sees this sees that they don't count as free either.
+    // Release pairs with allglen: a thread that sees this sees that they don't count as free
+    // either.
     COUNT.fetch_sub(n, Ordering::Release);
 }
 
@@ -148,8 +149,8 @@ pub(in crate::runtime) fn atomic_all_g() -> usize {
 pub(in crate::runtime) fn atomic_all_g_index(i: usize) -> Option<&'static G> {
     // Acquire pairs with allgadd.
     let gp = entry(i).load(Ordering::Acquire);
-    // SAFETY: an entry below the length is a hole, which is odd, or a G, whose page is never unmapped; a
-    // page that was handed back reads as zero, which is a G, too.
+    // SAFETY: an entry below the length is a hole, which is odd, or a G, whose page is never
+    // unmapped; a page that was handed back reads as zero, which is a G, too.
     (gp.addr() & 1 == 0).then(|| unsafe { &*gp })
 }
 
@@ -160,8 +161,8 @@ pub(crate) fn for_each_g(f: impl FnMut(&'static G)) {
     unlock(&ALLGLOCK.0);
 }
 
-/// Calls `f` with every G that there is now; a G that is added meanwhile may be missed, and one whose
-/// page goes back to the kernel reads as zero. Go's `forEachGRace`.
+/// Calls `f` with every G that there is now; a G that is added meanwhile may be missed, and one
+/// whose page goes back to the kernel reads as zero. Go's `forEachGRace`.
 pub(crate) fn for_each_g_race(f: impl FnMut(&'static G)) {
     (0..atomic_all_g()).filter_map(atomic_all_g_index).for_each(f);
 }

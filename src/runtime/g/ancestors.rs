@@ -18,8 +18,8 @@ pub(in crate::runtime) struct AncestorInfo {
     pub(in crate::runtime) created_at: Option<&'static Location<'static>>,
 }
 
-/// Keeps the ancestors of `newg`, if the setting asks for them: its maker and the maker's own. They replace
-/// those of the goroutine that the G was before. Go's `saveAncestors`.
+/// Keeps the ancestors of `newg`, if the setting asks for them: its maker and the maker's own. They
+/// replace those of the goroutine that the G was before. Go's `saveAncestors`.
 #[inline(always)]
 pub(super) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
     if traceback_ancestors() > 0 {
@@ -51,7 +51,8 @@ pub(super) fn forget_ancestors(gp: &G) {
 
 /// The ancestors of a goroutine that `callergp` makes: `callergp`, and its own ancestors. On g0.
 fn ancestors_of_child(callergp: &G) -> *mut Vec<AncestorInfo> {
-    // SAFETY: the thread of `callergp` is on g0, here, so the goroutine's stack stays as it left it.
+    // SAFETY: the thread of `callergp` is on g0, here, so the goroutine's stack stays as it left
+    // it.
     let pcs = unsafe { gcallers(callergp, &left_at(callergp)) }.as_slice().to_vec();
     let maker = AncestorInfo {
         pcs,

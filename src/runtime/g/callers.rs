@@ -63,16 +63,17 @@ pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
         Some(mp) => Regs::in_syscall(mp, gp.syscallpc.get() - 1, gp.syscallsp.get()),
         None => left_at(gp),
     };
-    // SAFETY: the registers that it left its stack with, which stays as it is, as the caller says. In a
-    // system call, so does the part above syscallsp.
+    // SAFETY: the registers that it left its stack with, which stays as it is, as the caller says.
+    // In a system call, so does the part above syscallsp.
     unsafe { gcallers(gp, &regs) }
 }
 
-/// The frames of `gp`, with these registers; in the report of a fatal error, as many as the unwinder finds
-/// before it faults. Go's `gcallers`.
+/// The frames of `gp`, with these registers; in the report of a fatal error, as many as the
+/// unwinder finds before it faults. Go's `gcallers`.
 ///
 /// # Safety
-/// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`, or a copy.
+/// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`,
+/// or a copy.
 #[inline(never)]
 pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
     if regs.pc == goexit_pc() {
@@ -90,8 +91,8 @@ pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
 pub(in crate::runtime) unsafe fn callers_of(regs: &Regs) -> Pcs {
     let mut found = Pcs::NONE;
     let mut walk: Walk = (Some(regs.pc), &mut found);
-    // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is, as the caller
-    // says; `frame` gets the walk, and doesn't unwind.
+    // SAFETY: an unwinder reads the stack that the registers lead to, which stays as it is, as the
+    // caller says; `frame` gets the walk, and doesn't unwind.
     let walk = || unsafe { called_from(regs, || _ = _Unwind_Backtrace(frame, (&raw mut walk).cast())) };
     let whole = guarded(walk);
     found.failed = !whole;
@@ -107,13 +108,15 @@ pub(in crate::runtime) fn callers() -> Pcs {
     found
 }
 
-/// What [`frame`] gets: the pc of the first frame to be noted, if not all are, and those that were noted.
+/// What [`frame`] gets: the pc of the first frame to be noted, if not all are, and those that were
+/// noted.
 type Walk<'a> = (Option<usize>, &'a mut Pcs);
 
 /// Notes a frame, if it is one of the goroutine's and not of this walk: the first is the one at the
 /// goroutine's pc.
 unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: the unwinder passes its context, and the walk of gcallers, which nobody else uses meanwhile.
+    // SAFETY: the unwinder passes its context, and the walk of gcallers, which nobody else uses
+    // meanwhile.
     let ((first, found), pc) = unsafe {
         let mut before = 0;
         let ip = _Unwind_GetIPInfo(context, &mut before);
@@ -133,7 +136,8 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
 
 /// Where the function with `pc` in it begins, if an unwinder knows it.
 pub(in crate::runtime) fn entry(pc: usize) -> Option<usize> {
-    // SAFETY: looks the address up in tables, and reads nothing there. It takes a return address: pc + 1.
+    // SAFETY: looks the address up in tables, and reads nothing there. It takes a return address:
+    // pc + 1.
     let entry = unsafe { _Unwind_FindEnclosingFunction(std::ptr::without_provenance_mut(pc + 1)) };
     (!entry.is_null()).then(|| entry.addr())
 }

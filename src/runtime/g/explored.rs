@@ -35,7 +35,8 @@ pub(in crate::runtime) const LOST: u32 = u32::MAX;
 /// The number of the goroutine that waits for the run.
 pub(in crate::runtime) const DRIVER: u32 = u32::MAX - 1;
 
-/// The goroutines of the run, each with its number: a G that has ended may be another goroutine by now.
+/// The goroutines of the run, each with its number: a G that has ended may be another goroutine by
+/// now.
 struct Made(UnsafeCell<Vec<(&'static G, u32)>>);
 
 // SAFETY: touched only by the M that has the exploration's P, and keeps it.
@@ -137,7 +138,8 @@ pub(super) fn number_new(newg: &'static G, maker: Option<&'static G>, pp: Option
 #[inline(never)]
 fn number(newg: &'static G, maker: Option<&'static G>) {
     if acting() || maker.is_some_and(is_explored) {
-        // SAFETY: a goroutine of the exploration has its P, or the P acts for it; newproc1 keeps it.
+        // SAFETY: a goroutine of the exploration has its P, or the P acts for it; newproc1 keeps
+        // it.
         let made = unsafe { &mut *MADE.0.get() };
         let number = made.len() as u32 + 1;
         unseen(|| made.push((newg, number)));

@@ -1,8 +1,8 @@
 //! Dead G's, to be used again: a list for each P and one for all, of each kind of stack.
 //!
 //! A copying G whose stack has grown keeps it while it is on a P's list, if it isn't too large: the
-//! next goroutine need not grow from scratch. On the common list its stack is its home page's, and the
-//! [level](crate::runtime::data::level) of the list says when its page goes back to the kernel.
+//! next goroutine need not grow from scratch. On the common list its stack is its home page's, and
+//! the [level](crate::runtime::data::level) of the list says when its page goes back to the kernel.
 
 use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -136,8 +136,8 @@ fn too_many(pp: &P, free: &PGFree, kind: StackKind) -> bool {
     asked
 }
 
-/// Moves G's to the common list until at most `keep` are left. It isn't [`Cache::spill`], because each
-/// goes home first, and the lock isn't held for that.
+/// Moves G's to the common list until at most `keep` are left. It isn't [`Cache::spill`], because
+/// each goes home first, and the lock isn't held for that.
 #[cold]
 #[inline(never)]
 fn spill(free: &PGFree, kind: StackKind, keep: i32) {
@@ -221,7 +221,8 @@ fn hand_back_kind(kind: StackKind) -> bool {
     unlock(&g_free.lock);
     let kept = home::discard(kind, &dead);
 
-    // Their memory is locked. They don't count in the level, so that they aren't tried again for ever.
+    // Their memory is locked. They don't count in the level, so that they aren't tried again for
+    // ever.
     if allgadd(&kept).is_ok() {
         Dead(kind).give(0, |dead| kept.iter().for_each(|gp| dead.push(gp)));
     }

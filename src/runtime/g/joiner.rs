@@ -7,8 +7,8 @@ use std::task::Waker;
 
 use crate::runtime::data::runtime2::G;
 
-/// A bit beside a G or null: the G's function has returned, and its result is in the slot, but the destructors of its
-/// thread-locals have yet to run.
+/// A bit beside a G or null: the G's function has returned, and its result is in the slot, but the
+/// destructors of its thread-locals have yet to run.
 pub(in crate::runtime) const RETURNED: usize = 4;
 /// A bit beside null: the limit of the waiter has come, and it need not wait. Beside a G it would
 /// come too late.

@@ -29,8 +29,8 @@ const GOID_CACHE_BATCH: u64 = 16;
 /// Bytes left free above a new G's first frame, for code that reads slightly beyond it.
 const SPARE: usize = 4 * size_of::<usize>();
 
-/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call or as a
-/// place in the source.
+/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call
+/// or as a place in the source.
 pub(crate) struct Maker<'a> {
     pub(crate) name: &'a Name,
     pub(crate) created_at: Option<&'static Location<'static>>,
@@ -49,7 +49,8 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Resu
     new_g(f, kind, maker, None)
 }
 
-/// [`newproc1`] of a G that waits, for this reason. Go's has a parameter `parked` for that, since 1.23.
+/// [`newproc1`] of a G that waits, for this reason. Go's has a parameter `parked` for that, since
+/// 1.23.
 pub(crate) fn newproc1_parked(
     f: Entry,
     kind: StackKind,
@@ -110,7 +111,8 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
     Ok(newg)
 }
 
-/// A dead G that isn't on the P's list as it is to be: a new one, or one with the thread-locals of a new thread.
+/// A dead G that isn't on the P's list as it is to be: a new one, or one with the thread-locals of
+/// a new thread.
 #[inline(never)]
 fn fresh(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
     let StackKind::Thread(_) = kind else { return malg(pp, kind) };

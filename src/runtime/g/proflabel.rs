@@ -1,6 +1,7 @@
 //! The labels of a goroutine, in `g.labels`: Go's `proflabel.go`.
 //!
-//! `g.labels` is null, or an [`Arc`] that the goroutine owns. (Go has a plain pointer, and a collector.)
+//! `g.labels` is null, or an [`Arc`] that the goroutine owns. (Go has a plain pointer, and a
+//! collector.)
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -16,15 +17,16 @@ pub(crate) type LabelMap = BTreeMap<String, String>;
 /// The labels of `gp`, which nobody changes meanwhile. Go's `runtime_getProfLabel`.
 pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
     let labels = gp.labels.get().cast::<LabelMap>();
-    // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one more.
+    // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one
+    // more.
     (!labels.is_null()).then(|| unsafe {
         Arc::increment_strong_count(labels);
         Arc::from_raw(labels)
     })
 }
 
-/// Gives `gp`, which the caller runs, makes or ends, other labels; returns the ones that it had. Go's
-/// `runtime_setProfLabel`.
+/// Gives `gp`, which the caller runs, makes or ends, other labels; returns the ones that it had.
+/// Go's `runtime_setProfLabel`.
 fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
     let labels = labels.map_or(ptr::null(), Arc::into_raw);
     let before = gp.labels.replace(labels.cast_mut().cast()).cast::<LabelMap>();

@@ -1,5 +1,5 @@
-//! The slot in a goroutine's page: it holds the closure until the goroutine begins, and the result when it
-//! has ended.
+//! The slot in a goroutine's page: it holds the closure until the goroutine begins, and the result
+//! when it has ended.
 //!
 //! Values go in and out by their address: without optimisation, each function that passed them on
 //! would have a copy on its stack.

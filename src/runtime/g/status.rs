@@ -36,8 +36,8 @@ pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
     }
 }
 
-/// [`casgstatus`] without taking the time, which is more than a switch between coroutines has to spare. (Go's
-/// `coroswitch_m` has a bare CAS there.) The G isn't tracked.
+/// [`casgstatus`] without taking the time, which is more than a switch between coroutines has to
+/// spare. (Go's `coroswitch_m` has a bare CAS there.) The G isn't tracked.
 #[inline(always)]
 pub(in crate::runtime) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32) {
     if (oldval | newval) & GSCAN != 0 || oldval == newval {
@@ -124,8 +124,8 @@ pub(in crate::runtime) fn cas_g_to_preempt_scan(gp: &G, old: u32, new: u32) {
     }
 }
 
-/// Claims a preempted G: makes it waiting, and says whether it was the caller that did; then the caller
-/// is the one to make it ready again. Go's `casGFromPreempted`.
+/// Claims a preempted G: makes it waiting, and says whether it was the caller that did; then the
+/// caller is the one to make it ready again. Go's `casGFromPreempted`.
 pub(in crate::runtime) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bool {
     if old != GPREEMPTED || new != GWAITING {
         throw("bad g transition");

@@ -120,8 +120,8 @@ fn half(pp: &P) -> usize {
 fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
     let pieces =
         ARENA.cut(n, 0).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
-    // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a new sudog,
-    // or as one was released.
+    // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a
+    // new sudog, or as one was released.
     let sudog = |i| unsafe { &*pieces.start(i).cast::<Sudog>() };
     (1..pieces.count).map(sudog).for_each(others);
     sudog(0)

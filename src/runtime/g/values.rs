@@ -1,8 +1,9 @@
-//! The values of a goroutine's own that `goroutine_local!` keeps, in `g.ext.values`: null, a [`Values`], or ENDED.
+//! The values of a goroutine's own that `goroutine_local!` keeps, in `g.ext.values`: null, a
+//! [`Values`], or ENDED.
 //!
-//! Only the goroutine itself touches them, and who makes it, before it runs. They end when its function has returned, before
-//! its thread-locals; those of a goroutine that neither Rust's `go` nor a generator made are never dropped, as nothing
-//! of the program's runs at its end.
+//! Only the goroutine itself touches them, and who makes it, before it runs. They end when its
+//! function has returned, before its thread-locals; those of a goroutine that neither Rust's `go`
+//! nor a generator made are never dropped, as nothing of the program's runs at its end.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -21,7 +22,8 @@ const ENDED: *mut Values = ptr::without_provenance_mut(align_of::<Values>());
 
 /// What a value belongs to. Its address tells it from others.
 pub(crate) trait Key: Sync {
-    /// A clone for a new goroutine, if that gets one. It may be sent to another thread, and nobody else has it.
+    /// A clone for a new goroutine, if that gets one. It may be sent to another thread, and nobody
+    /// else has it.
     fn inherit(&self, value: &dyn Any) -> Option<Rc<dyn Any>>;
 }
 
@@ -82,7 +84,8 @@ impl Values {
         Some(Box::new(Values { entries: RefCell::new(Some(clones)), begin: self.begin.clone() }))
     }
 
-    /// Has `begin` called where a goroutine begins that has inherited some of them, and that has thread-locals of its own.
+    /// Has `begin` called where a goroutine begins that has inherited some of them, and that has
+    /// thread-locals of its own.
     #[cfg(feature = "tracing")]
     pub(crate) fn on_begin(&self, begin: fn(&Values)) {
         self.begin.set(Some(begin));
@@ -111,13 +114,14 @@ impl Drop for Ends {
 }
 
 thread_local! {
-    /// The values of a thread that isn't a goroutine's. They are there to the last, also for each other's destructors.
+    /// The values of a thread that isn't a goroutine's. They are there to the last, also for each
+    /// other's destructors.
     static OF_THREAD: ManuallyDrop<Values> = const { ManuallyDrop::new(Values::new()) };
     static ENDS: Ends = const { Ends };
 }
 
-/// The goroutine whose values are those of the caller. None on a thread that isn't a goroutine's, or is one's only while it
-/// waits.
+/// The goroutine whose values are those of the caller. None on a thread that isn't a goroutine's,
+/// or is one's only while it waits.
 #[inline]
 fn whose() -> Option<&'static G> {
     getg().filter(|gp| gp.goid.get() != 0 && gp.m.get().is_none_or(|mp| !mp.isextra.get()))
@@ -146,7 +150,8 @@ pub(crate) fn with_values<R>(f: impl FnOnce(&Values) -> R) -> Option<R> {
 pub(crate) struct Inherited(Option<Box<Values>>);
 
 impl Inherited {
-    /// Nothing: for a goroutine that isn't made on behalf of the caller, where no code of the program's is to run.
+    /// Nothing: for a goroutine that isn't made on behalf of the caller, where no code of the
+    /// program's is to run.
     pub(crate) const NONE: Self = Inherited(None);
 
     /// What the caller's goroutine, or thread, leaves to one that it makes.
@@ -182,7 +187,8 @@ pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
     gp.ext.kind.get().has_own_locals() || !gp.ext.values.get().is_null()
 }
 
-/// The function of `gp`, which runs here, is about to be called. It may panic as the program's code does.
+/// The function of `gp`, which runs here, is about to be called. It may panic as the program's code
+/// does.
 #[inline(always)]
 pub(crate) fn begin_locals(gp: &G) {
     // Nobody but spans has something to begin.
@@ -218,7 +224,8 @@ fn end_values(gp: &G) {
     if values == ENDED {
         return;
     }
-    // SAFETY: not ENDED and not null, as the caller has seen, it is the goroutine's own; what runs while they end sees them.
+    // SAFETY: not ENDED and not null, as the caller has seen, it is the goroutine's own; what runs
+    // while they end sees them.
     unsafe { (*values).end() };
     gp.ext.values.set(ENDED.cast());
     // SAFETY: with_values has made it, or `give` has it from a box; nobody finds it any more.

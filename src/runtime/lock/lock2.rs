@@ -1,4 +1,5 @@
-//! The mutex, with the M that holds it counted, and no check of its rank: Go's `lock2` and `unlock2`.
+//! The mutex, with the M that holds it counted, and no check of its rank: Go's `lock2` and
+//! `unlock2`.
 
 #[cfg(feature = "std")]
 use std::cell::Cell;
@@ -33,8 +34,8 @@ pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
     locked
 }
 
-/// [`unlock`](super::unlock) without the rank's bookkeeping; the M keeps its P for as long as the caller wants.
-/// Go's `unlock2`.
+/// [`unlock`](super::unlock) without the rank's bookkeeping; the M keeps its P for as long as the
+/// caller wants. Go's `unlock2`.
 #[inline(always)]
 pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
     key.unlock();

@@ -1,5 +1,5 @@
-//! Taking and releasing a mutex, with the check of its rank: Go's `lock`, `unlock` and `lockWithRank`. And a
-//! mutex in a static.
+//! Taking and releasing a mutex, with the check of its rank: Go's `lock`, `unlock` and
+//! `lockWithRank`. And a mutex in a static.
 
 use crate::runtime::base::this::{Held, this_m};
 use crate::runtime::data::runtime2::{M, Mutex};
@@ -19,8 +19,8 @@ pub(crate) fn lock(l: &Mutex) {
     lock_on(this_m(), l);
 }
 
-/// [`lock`] for a caller that knows its M: to find it takes three loads, each of which waits for the one
-/// before, and that would be felt where goroutines are switched.
+/// [`lock`] for a caller that knows its M: to find it takes three loads, each of which waits for
+/// the one before, and that would be felt where goroutines are switched.
 #[inline(always)]
 pub(in crate::runtime) fn lock_on(mp: Option<&'static M>, l: &Mutex) {
     lock_with_rank(mp, l, get_lock_rank(l));

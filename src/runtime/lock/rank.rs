@@ -1,7 +1,7 @@
 //! The order of locks: Go's `lockrank.go`.
 //!
-//! A lock may only be taken while the last one taken is listed for its rank in [`PARTIAL_ORDER`]. That table
-//! has no cycle, so no two threads can wait for each other.
+//! A lock may only be taken while the last one taken is listed for its rank in [`PARTIAL_ORDER`].
+//! That table has no cycle, so no two threads can wait for each other.
 
 #[cfg(not(debug_assertions))]
 pub(in crate::runtime) use crate::runtime::lock::rank_off::*;

@@ -1,5 +1,5 @@
-//! How many M's there are, and may be: Go's `mcount`, `checkmcount`, `mReserveID` and `setMaxThreads`. And
-//! the list of all, `allm`.
+//! How many M's there are, and may be: Go's `mcount`, `checkmcount`, `mReserveID` and
+//! `setMaxThreads`. And the list of all, `allm`.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

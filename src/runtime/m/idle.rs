@@ -25,7 +25,8 @@ pub(in crate::runtime) fn mget() -> Option<&'static M> {
     Some(mp)
 }
 
-/// Takes `mp`, whatever it does by now; none if it isn't idle. `sched.lock` is held. Go's `mgetSpecific`.
+/// Takes `mp`, whatever it does by now; none if it isn't idle. `sched.lock` is held. Go's
+/// `mgetSpecific`.
 pub(in crate::runtime) fn mget_specific(mp: &'static M) -> Option<&'static M> {
     assert_lock_held(&sched().lock);
     if !mp.ext.idle.get() {

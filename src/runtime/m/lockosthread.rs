@@ -15,7 +15,8 @@ fn dolock_os_thread(gp: &'static G, mp: &'static M) {
     gp.lockedm.set(Some(mp));
 }
 
-/// Unlocks `gp` and `mp`, unless either count says that they are still locked. Go's `dounlockOSThread`.
+/// Unlocks `gp` and `mp`, unless either count says that they are still locked. Go's
+/// `dounlockOSThread`.
 fn dounlock_os_thread(gp: &'static G, mp: &'static M) {
     if mp.locked_int.get() == 0 && mp.locked_ext.get() == 0 {
         mp.lockedg.set(None);
@@ -53,9 +54,10 @@ pub(crate) fn locked_os_thread() -> bool {
 /// Locks a goroutine that parks while it panics to its thread, until it parks or ends without
 /// panicking.
 ///
-/// std counts panics per thread, and such a goroutine's thread is its M's, if it has no thread-locals of its own. If the
-/// goroutine went on elsewhere, it would seem calm there, and the next goroutine here would seem to panic: a second panic
-/// would abort, and mutexes would be poisoned.
+/// std counts panics per thread, and such a goroutine's thread is its M's, if it has no
+/// thread-locals of its own. If the goroutine went on elsewhere, it would seem calm there, and the
+/// next goroutine here would seem to panic: a second panic would abort, and mutexes would be
+/// poisoned.
 #[inline(always)]
 pub(in crate::runtime) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
     let panicking = std::thread::panicking() && gp.ext.tp.get() == 0;

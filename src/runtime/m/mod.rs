@@ -1,8 +1,9 @@
 //! Threads: made, started with a P, put to sleep, counted. A part of Go's `proc.go`.
 //!
-//! Every M is a pthread that the runtime made, m0 too: the thread that called `run` waits for its main
-//! goroutine and is no M. (Were it m0, it could be deep in another goroutine when main ends elsewhere.) An M
-//! is never freed: when its thread has ended it goes to `sched.freem`, and another thread gets it.
+//! Every M is a pthread that the runtime made, m0 too: the thread that called `run` waits for its
+//! main goroutine and is no M. (Were it m0, it could be deep in another goroutine when main ends
+//! elsewhere.) An M is never freed: when its thread has ended it goes to `sched.freem`, and another
+//! thread gets it.
 //!
 //! - `sched.lock` protects the list of idle M's and all counts. Only an M's own thread writes what
 //!   the M is doing, except for `nextp`, `spinning` and `park` of an M that sleeps, which its waker

@@ -102,8 +102,8 @@ pub(super) fn wanted_p() -> Option<&'static P> {
     if thread_wanted() && work_waits() { pidleget() } else { None }
 }
 
-/// Whether there is something that an M with an idle P would do: run a goroutine, or poll where nobody does.
-/// `sched.lock` is held.
+/// Whether there is something that an M with an idle P would do: run a goroutine, or poll where
+/// nobody does. `sched.lock` is held.
 fn work_waits() -> bool {
     assert_lock_held(&sched().lock);
     let nobody_polls = || {

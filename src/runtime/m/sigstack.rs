@@ -1,5 +1,5 @@
-//! The signal stack and the signal mask of an M: Go's `mpreinit`, `minitSignals`, `unminitSignals`, `sigsave`
-//! and `sigblock`.
+//! The signal stack and the signal mask of an M: Go's `mpreinit`, `minitSignals`, `unminitSignals`,
+//! `sigsave` and `sigblock`.
 
 use std::ffi::c_int;
 use std::io;
@@ -82,8 +82,8 @@ pub(in crate::runtime) fn minit_signals(mp: &M) {
     let Some(gsignal) = mp.gsignal.get() else { throw("minit: no gsignal") };
     let stack = stack_t(gsignal.stack.get());
     let mut mask = mp.sigmask.get();
-    // SAFETY: the stack's memory is this M's and stays mapped, and no other thread has it; the mask is
-    // initialised, as every mask of an M is.
+    // SAFETY: the stack's memory is this M's and stays mapped, and no other thread has it; the mask
+    // is initialised, as every mask of an M is.
     unsafe {
         if libc::sigaltstack(&stack, ptr::null_mut()) != 0 {
             let error = io::Error::last_os_error();
@@ -113,7 +113,8 @@ pub(in crate::runtime) fn sigblock() {
     }
 }
 
-/// Calls `f`, which stays on this thread, with the signals blocked that the runtime sends to threads.
+/// Calls `f`, which stays on this thread, with the signals blocked that the runtime sends to
+/// threads.
 pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(libc::sigset_t);
     impl Drop for Restore {

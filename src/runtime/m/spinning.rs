@@ -1,4 +1,5 @@
-//! Spinning M's, and how they are counted: `m.spinning` and `sched.nmspinning` are written here alone.
+//! Spinning M's, and how they are counted: `m.spinning` and `sched.nmspinning` are written here
+//! alone.
 //!
 //! What spinning is for, and what the orderings pair with, is in `sched/wake.rs`.
 

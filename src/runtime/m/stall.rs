@@ -1,13 +1,14 @@
-//! Whether the scheduler stands still, as seen by an M that waits for its turn with a goroutine that it keeps from
-//! going on.
+//! Whether the scheduler stands still, as seen by an M that waits for its turn with a goroutine
+//! that it keeps from going on.
 //!
-//! The clock doesn't tell: where a machine has much else to do, nothing may go on for long, and if those who are kept
-//! went on for that, there would be all the more to do. So what counts is whether the threads sleep that could have a
-//! time slice begin: those that have a P or are about to, and sysmon.
+//! The clock doesn't tell: where a machine has much else to do, nothing may go on for long, and if
+//! those who are kept went on for that, there would be all the more to do. So what counts is
+//! whether the threads sleep that could have a time slice begin: those that have a P or are about
+//! to, and sysmon.
 //!
-//! They may sleep for another reason, as where a machine waits for its disk. So not all who are kept go on: at first
-//! one, then two, four, and so on. A hundred that compute at once would keep the processors from sysmon, which alone
-//! can have them wait again.
+//! They may sleep for another reason, as where a machine waits for its disk. So not all who are
+//! kept go on: at first one, then two, four, and so on. A hundred that compute at once would keep
+//! the processors from sysmon, which alone can have them wait again.
 
 use std::sync::atomic::Ordering;
 
@@ -35,8 +36,8 @@ impl Stall {
         Stall { slices: slices_begun(), rounds: sched().ext.turns.rounds.load(Ordering::Relaxed), stood: 0 }
     }
 
-    /// Looks once more: if no time slice has begun on any P since the last look, and none is about to, how many of
-    /// those who are kept may go on; else 0.
+    /// Looks once more: if no time slice has begun on any P since the last look, and none is about
+    /// to, how many of those who are kept may go on; else 0.
     pub(super) fn look(&mut self) -> usize {
         let now = Stall::new();
         let same = |field: fn(&Stall) -> u32| field(self) == field(&now);

@@ -58,9 +58,9 @@ pub(in crate::runtime) fn stopm(mp: &'static M) {
     take_nextp(mp);
 }
 
-/// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M
-/// if all are busy. That M gets `spinning`, if there is one. Go's `startm`, which can be called with `sched.lock` held:
-/// but who is woken wants that at once.
+/// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M if all
+/// are busy. That M gets `spinning`, if there is one. Go's `startm`, which can be called with
+/// `sched.lock` held: but who is woken wants that at once.
 pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>) {
     let mp = acquirem();
     lock(&sched().lock);
@@ -108,8 +108,8 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
     releasem(mp);
 }
 
-/// Makes an M that is idle, unless there is one: the next time that sysmon takes a P, it needn't make a thread,
-/// which it could do only while no goroutine is kept (`turn.rs`). On g0, with a P.
+/// Makes an M that is idle, unless there is one: the next time that sysmon takes a P, it needn't
+/// make a thread, which it could do only while no goroutine is kept (`turn.rs`). On g0, with a P.
 #[cold]
 fn make_spare() {
     lock(&sched().lock);

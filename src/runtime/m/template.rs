@@ -1,9 +1,9 @@
-//! The template thread, which is in a known good state and makes threads for those that may not be: Go's
-//! `templateThread`.
+//! The template thread, which is in a known good state and makes threads for those that may not be:
+//! Go's `templateThread`.
 //!
-//! A new thread inherits from its maker: processors it may run on, priorities, name spaces, capabilities.
-//! A goroutine may be locked to its thread to change such things, and a thread that isn't ours may have
-//! any. None of that must get into the pool of M's.
+//! A new thread inherits from its maker: processors it may run on, priorities, name spaces,
+//! capabilities. A goroutine may be locked to its thread to change such things, and a thread that
+//! isn't ours may have any. None of that must get into the pool of M's.
 
 use std::cell::Cell;
 use std::io;
@@ -64,8 +64,8 @@ pub(super) fn template_thread() {
             continue;
         }
         unlock(&handoff.lock);
-        // SAFETY: newm_by_template keeps its request until `done` is woken, which comes after the last use,
-        // and touches `made` only after that.
+        // SAFETY: newm_by_template keeps its request until `done` is woken, which comes after the
+        // last use, and touches `made` only after that.
         while let Some(request) = unsafe { next.as_ref() } {
             next = request.next;
             request.made.set(Some(newm1(request.mp)));
@@ -74,7 +74,8 @@ pub(super) fn template_thread() {
     }
 }
 
-/// Has the template thread make the thread of `mp`, and waits for that; none if there is no such thread.
+/// Has the template thread make the thread of `mp`, and waits for that; none if there is no such
+/// thread.
 pub(super) fn newm_by_template(mp: &'static M) -> Option<io::Result<()>> {
     let handoff = &NEWM_HANDOFF;
     if !handoff.have_template_thread.load(Ordering::Relaxed) {

@@ -12,8 +12,8 @@ const PIDFD_SELF: libc::c_int = -10001;
 /// Whether `process_madvise` was found not to work here.
 static TRIED_IN_VAIN: AtomicBool = AtomicBool::new(false);
 
-/// `process_madvise` for this process; returns for how many bytes the advice was taken. An older kernel refuses the
-/// call, or the pidfd, and a sandbox may: then it isn't asked again.
+/// `process_madvise` for this process; returns for how many bytes the advice was taken. An older
+/// kernel refuses the call, or the pidfd, and a sandbox may: then it isn't asked again.
 ///
 /// # Safety
 /// As [`advise_each`].
@@ -32,8 +32,8 @@ unsafe fn advise_vector(ranges: &[libc::iovec], advice: libc::c_int) -> isize {
     advised
 }
 
-/// Calls `madvise` for each range of addresses, with one system call for several ranges if the kernel has
-/// `process_madvise`. Stops at an error.
+/// Calls `madvise` for each range of addresses, with one system call for several ranges if the
+/// kernel has `process_madvise`. Stops at an error.
 ///
 /// # Safety
 /// The ranges are mapped pages, and nobody needs what the advice takes from them.

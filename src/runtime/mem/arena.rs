@@ -1,7 +1,8 @@
 //! Arenas: address space that pieces of one size are cut from.
 //!
-//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether it is free. The memory
-//! of a piece that comes back goes to the kernel: then it is as it was before it was cut, and reads as zero.
+//! An arena maps ever larger chunks, and a bit for each piece of a chunk says whether it is free.
+//! The memory of a piece that comes back goes to the kernel: then it is as it was before it was
+//! cut, and reads as zero.
 //!
 //! A piece of a page or more begins with a guard page, which is removed with the rest of the piece,
 //! if that is cheap. A guard that stays keeps its page table alive, which is half a KiB for each
@@ -30,13 +31,14 @@ use crate::runtime::mem::guard::{self, Guards};
 use crate::runtime::mem::sizes::PAGE_MIN;
 use crate::runtime::mem::valgrind;
 
-/// What one page table maps, itself a page of entries of 8 bytes: 2 MiB, and with larger pages 32 or 512.
+/// What one page table maps, itself a page of entries of 8 bytes: 2 MiB, and with larger pages 32
+/// or 512.
 fn page_table() -> usize {
     page_size() / 8 * page_size()
 }
 
-/// What [`Arena::cut`] returns: `count` pieces, `stride` bytes from one to the next, each with `guard` bytes
-/// of guard page at its low end, or none.
+/// What [`Arena::cut`] returns: `count` pieces, `stride` bytes from one to the next, each with
+/// `guard` bytes of guard page at its low end, or none.
 ///
 /// ```text
 ///     base -> [guard][...] [guard][...] ...
@@ -64,7 +66,8 @@ impl Pieces {
         }
         let wanted = wanted.next_multiple_of(page_size());
         let ends = (1..=self.count).map(|i| self.base.addr() + i * self.stride);
-        // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what they read as.
+        // SAFETY: pages of the mapping that nobody uses yet; populating doesn't change what they
+        // read as.
         match unsafe { advise_each(ends.map(|end| end - wanted..end), libc::MADV_POPULATE_WRITE) } {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(error),
             // An older kernel refuses: then each page is a fault when it is touched.
@@ -99,8 +102,8 @@ impl Chunk {
         i < self.len && self.free[i / 64] >> (i % 64) & 1 != 0
     }
 
-    /// The first free piece and those that follow it, `n` at most, as long as they are free, and were never
-    /// cut if the first wasn't. There is a free piece.
+    /// The first free piece and those that follow it, `n` at most, as long as they are free, and
+    /// were never cut if the first wasn't. There is a free piece.
     fn first(&self, n: usize) -> Range<usize> {
         let word = self.free.iter().position(|&word| word != 0).unwrap_or(0);
         let start = word * 64 + self.free[word].trailing_zeros() as usize;
@@ -126,7 +129,8 @@ impl Chunk {
         (i < self.len).then_some(i)
     }
 
-    /// The addresses in whole `unit`s that piece `i` has a part in, and in which every piece is free.
+    /// The addresses in whole `unit`s that piece `i` has a part in, and in which every piece is
+    /// free.
     fn unused(&self, i: usize, stride: usize, unit: usize) -> Range<usize> {
         let base = self.base.addr();
         let (lo, hi) = (base + i * stride, base + (i + 1) * stride);
@@ -179,9 +183,10 @@ impl Arena {
         }
     }
 
-    /// Cuts up to `n` pieces, at least one, with their guards. The last `wanted` bytes of each are used soon.
-    /// Pieces of whole pages read as zero; smaller ones read as zero or as they were when they were put back.
-    /// Fails if there is no address space or memory, or no guard where there must be one.
+    /// Cuts up to `n` pieces, at least one, with their guards. The last `wanted` bytes of each are
+    /// used soon. Pieces of whole pages read as zero; smaller ones read as zero or as they were
+    /// when they were put back. Fails if there is no address space or memory, or no guard where
+    /// there must be one.
     pub(in crate::runtime) fn cut(&self, n: usize, wanted: usize) -> io::Result<Pieces> {
         lock(&self.lock);
         let taken = self.take(n);
@@ -198,7 +203,8 @@ impl Arena {
         Ok(pieces)
     }
 
-    /// Takes up to `n` pieces, and the right to make their guards. [`cut`](Self::cut) holds the lock.
+    /// Takes up to `n` pieces, and the right to make their guards. [`cut`](Self::cut) holds the
+    /// lock.
     fn take(&self, n: usize) -> io::Result<(Pieces, Guards)> {
         let (guard, stride) = (self.guard_size(), self.stride());
         // SAFETY: cut holds the lock, and nothing else here refers to the chunks.
@@ -243,7 +249,8 @@ impl Arena {
         let discard = |starts: &[usize]| {
             let runs = starts.chunk_by(|start, next| start + stride == *next);
             let runs = runs.map(|run| run[0]..run[run.len() - 1] + stride - guard);
-            // SAFETY: pages that nobody uses, as the caller says. The guards in between aren't affected.
+            // SAFETY: pages that nobody uses, as the caller says. The guards in between aren't
+            // affected.
             let discarded = unsafe { advise_each(runs, libc::MADV_DONTNEED) };
             let guards = starts.iter().map(|start| start - guard..*start);
             discarded.map(|()| guard::remove(guards)).is_ok()
@@ -262,7 +269,8 @@ impl Arena {
         done
     }
 
-    /// Puts back pieces that nobody uses, given by their starts. Those of a page or more were discarded.
+    /// Puts back pieces that nobody uses, given by their starts. Those of a page or more were
+    /// discarded.
     pub(super) fn put_back(&self, starts: &mut [usize]) {
         let stride = self.stride();
         let unit = if self.guard_size() == 0 { page_size() } else { page_table() };
@@ -287,8 +295,8 @@ impl Arena {
             let Range { start, end } = chunks[at].unused(i, stride, unit);
             let start = start.max(done);
             if start < end {
-                // SAFETY: free pieces, which nobody can take while the lock is held. Memory that the program
-                // has locked stays as it is.
+                // SAFETY: free pieces, which nobody can take while the lock is held. Memory that
+                // the program has locked stays as it is.
                 unsafe {
                     libc::madvise(ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED)
                 };
@@ -346,7 +354,8 @@ mod tests {
         assert_eq!(arena.discard(&mut starts), 4);
         arena.put_back(&mut starts);
 
-        // Pieces that are next to each other are cut together, and before those that were never cut.
+        // Pieces that are next to each other are cut together, and before those that were never
+        // cut.
         let counts: [usize; 3] = std::array::from_fn(|_| {
             let again = arena.cut(8, 1).unwrap();
             for i in 0..again.count {

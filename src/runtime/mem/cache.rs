@@ -1,17 +1,18 @@
 //! Caches of what nobody uses: a list for each P, and one that all of them share.
 //!
-//! Dead G's, sudogs, segments, channels, timers and blocks of vector registers are kept for the next who
-//! needs one. Go writes the protocol out for each of its own (`gfget` and `gfput`, `acquireSudog` and
-//! `releaseSudog`, `stackcacherefill` and `stackcacherelease`); here it is once:
+//! Dead G's, sudogs, segments, channels, timers and blocks of vector registers are kept for the
+//! next who needs one. Go writes the protocol out for each of its own (`gfget` and `gfput`,
+//! `acquireSudog` and `releaseSudog`, `stackcacherefill` and `stackcacherelease`); here it is once:
 //!
 //! - As a rule one is taken from the P's list and put back there.
-//! - When that is empty, half of what it may have comes from the shared list ([`Cache::refill`]), and when
-//!   it is full, half of it goes there ([`Cache::spill`]). So the lock is taken once for many.
+//! - When that is empty, half of what it may have comes from the shared list ([`Cache::refill`]),
+//!   and when it is full, half of it goes there ([`Cache::spill`]). So the lock is taken once for
+//!   many.
 //! - Without a P there is the shared list alone ([`Cache::take`], [`Cache::give`]).
 //! - A P that is destroyed, or was idle for a while, gives all away.
 //!
-//! The lists are where Go has them, in `P` and in `schedt`, each with links of its own. Where a new one
-//! comes from if both are empty is no matter of the cache.
+//! The lists are where Go has them, in `P` and in `schedt`, each with links of its own. Where a new
+//! one comes from if both are empty is no matter of the cache.
 
 use std::iter::from_fn;
 
@@ -20,7 +21,8 @@ use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::arena::Arena;
 
-/// A list of what nobody uses. What came last is taken first: it may still be in the processor's caches.
+/// A list of what nobody uses. What came last is taken first: it may still be in the processor's
+/// caches.
 pub(in crate::runtime) trait List: Copy {
     type Item;
 
@@ -31,7 +33,8 @@ pub(in crate::runtime) trait List: Copy {
 
 type Item<C> = <<C as Cache>::List as List>::Item;
 
-/// A cache, which a word at most stands for: what is done often carries no more to what is done seldom.
+/// A cache, which a word at most stands for: what is done often carries no more to what is done
+/// seldom.
 pub(in crate::runtime) trait Cache: Copy {
     /// The list that all P's share.
     type List: List;
@@ -87,8 +90,8 @@ pub(in crate::runtime) trait Cache: Copy {
         batch
     }
 
-    /// Hands a batch of what nobody has needed back to the arena that it was cut from; false if there is
-    /// none.
+    /// Hands a batch of what nobody has needed back to the arena that it was cut from; false if
+    /// there is none.
     fn hand_back(self, arena: &Arena, start: impl FnMut(Item<Self>) -> usize) -> bool {
         let mut starts = self.surplus(BATCH, start);
         arena.put_back(&mut starts);

@@ -23,7 +23,8 @@
 //! | `mprotect` | never guard regions |
 //! | `strict` | no stack without a guard: making a goroutine is an error instead |
 //!
-//! For goroutines with thread-locals of their own it is always so, as what they run promises nothing.
+//! For goroutines with thread-locals of their own it is always so, as what they run promises
+//! nothing.
 
 use std::io;
 use std::iter;
@@ -53,7 +54,8 @@ static PROTECTED: AtomicBool = AtomicBool::new(false);
 /// How many more guards `mprotect` may make.
 static BUDGET: AtomicIsize = AtomicIsize::new(0);
 
-/// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for guard regions and there are none.
+/// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for guard regions and there
+/// are none.
 pub(super) fn init() -> io::Result<()> {
     let setting = std::env::var_os("GOSCHED_GUARD").unwrap_or_default();
     let setting = setting.to_string_lossy();
@@ -72,9 +74,9 @@ pub(super) fn init() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries a guard region: the kernel must refuse to fill the page in, also after `MADV_DONTNEED`, which a stack's
-/// memory is given back with. (To have it read from there would end a program under valgrind, which looks itself at
-/// what the kernel is to read, and knows nothing of the guard.)
+/// Tries a guard region: the kernel must refuse to fill the page in, also after `MADV_DONTNEED`,
+/// which a stack's memory is given back with. (To have it read from there would end a program under
+/// valgrind, which looks itself at what the kernel is to read, and knows nothing of the guard.)
 fn regions_work() -> bool {
     let Ok(page) = memmap2::MmapOptions::new().len(page_size()).map_anon() else { return false };
     let page = page.as_ptr();
@@ -99,8 +101,8 @@ fn is_protected(page: usize) -> bool {
     ret != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }
 
-/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all mappings is for the rest
-/// of the program.
+/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all mappings is
+/// for the rest of the program.
 fn budget() -> isize {
     let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()
@@ -119,8 +121,8 @@ pub(super) enum Guards {
     None,
 }
 
-/// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be none, warns, or
-/// fails if these must have them (`strict`) or the program insists on them.
+/// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be none,
+/// warns, or fails if these must have them (`strict`) or the program insists on them.
 pub(super) fn reserve(n: usize, strict: bool) -> io::Result<Guards> {
     if REGIONS.load(Ordering::Relaxed) {
         return Ok(Guards::Regions);
@@ -138,23 +140,25 @@ fn reserve_mappings(n: usize, strict: bool) -> io::Result<Guards> {
     without_guard(&io::Error::from_raw_os_error(libc::ENOMEM), strict)
 }
 
-/// The right to make guards again for pieces that were cut before: [`remove`] has removed guard regions, and a guard
-/// by `mprotect` is still there, if there ever was one.
+/// The right to make guards again for pieces that were cut before: [`remove`] has removed guard
+/// regions, and a guard by `mprotect` is still there, if there ever was one.
 pub(super) fn again() -> Guards {
     if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::Missing }
 }
 
-/// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again: guard regions,
-/// but not guards by `mprotect`.
+/// Removes the guards in ranges of pages that nobody uses, if they cost nothing to make again:
+/// guard regions, but not guards by `mprotect`.
 pub(super) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
     if REGIONS.load(Ordering::Relaxed) {
         // A guard that stays, because of an error, does no harm.
-        // SAFETY: guard pages hold nothing, and nobody uses what is above these, as the caller says.
+        // SAFETY: guard pages hold nothing, and nobody uses what is above these, as the caller
+        // says.
         let _ = unsafe { advise_each(ranges, MADV_GUARD_REMOVE) };
     }
 }
 
-/// Takes back the right to a guard, at `page`, that is about to be unmapped, with all above it, which nobody uses.
+/// Takes back the right to a guard, at `page`, that is about to be unmapped, with all above it,
+/// which nobody uses.
 pub(super) fn release(page: usize) {
     // In this order: to the kernel a guard region can't be read from, either.
     remove(iter::once(page..page + page_size()));
@@ -212,7 +216,8 @@ impl Guards {
             }
             Guards::Mprotect => {
                 for i in 0..count {
-                    // SAFETY: the first page of a piece, which was just cut and which nobody uses yet.
+                    // SAFETY: the first page of a piece, which was just cut and which nobody uses
+                    // yet.
                     let done = unsafe { libc::mprotect(base.add(i * stride).cast(), page, libc::PROT_NONE) };
                     if done != 0 {
                         // The rest of the program has used up the mappings.
@@ -236,8 +241,8 @@ mod tests {
     use crate::runtime::base::print::eprint;
     use crate::runtime::base::testing::dies;
 
-    /// A page is a mapping's right, if it has a guard by `mprotect`, and only then. In a child: the budget is the
-    /// process's.
+    /// A page is a mapping's right, if it has a guard by `mprotect`, and only then. In a child: the
+    /// budget is the process's.
     #[test]
     fn rights_come_back() {
         let report = dies(|| {

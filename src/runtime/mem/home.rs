@@ -1,7 +1,7 @@
 //! Home pages: an arena for each kind of stack, each page with its room and its guard page below.
 //!
-//! A dead G stays in its page. When the page goes back to the arena it is no G any more, and reads as zero,
-//! until it is cut again.
+//! A dead G stays in its page. When the page goes back to the arena it is no G any more, and reads
+//! as zero, until it is cut again.
 
 use std::io;
 use std::ptr;
@@ -35,7 +35,8 @@ impl Homes {
         unsafe { (&*lo.add(stack_size(self.kind)).cast::<G>(), lo.addr()) }
     }
 
-    /// Hands them back, which nobody has used but the caller. Without memory: that is what there may be none of.
+    /// Hands them back, which nobody has used but the caller. Without memory: that is what there
+    /// may be none of.
     pub(in crate::runtime) fn hand_back(&self) {
         let arena = &ARENAS[number(self.kind)];
         for i in 0..self.count() {
@@ -93,9 +94,9 @@ pub(in crate::runtime) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
     Ok(Homes { pieces: ARENAS[number(kind)].cut(n, used)?, kind })
 }
 
-/// Hands the memory of dead G's of this kind to the kernel: their home pages, and the rooms below. Nobody
-/// uses these G's before their pages are cut again. Returns those whose memory can't go, because the program
-/// has locked it.
+/// Hands the memory of dead G's of this kind to the kernel: their home pages, and the rooms below.
+/// Nobody uses these G's before their pages are cut again. Returns those whose memory can't go,
+/// because the program has locked it.
 pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&'static G> {
     let arena = &ARENAS[number(kind)];
     let mut starts: Vec<usize> = dead.iter().map(|gp| home_stack(gp).lo).collect();
@@ -106,7 +107,8 @@ pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&
     starts[discarded..].iter().map(|&lo| unsafe { &*g(lo) }).collect()
 }
 
-/// The first stack of a G, in its home page and the room below; thread-locals of its own are between the two.
+/// The first stack of a G, in its home page and the room below; thread-locals of its own are
+/// between the two.
 pub(in crate::runtime) fn home_stack(gp: &G) -> Stack {
     let (kind, hi) = (gp.ext.kind.get(), gp.as_ptr().addr());
     Stack { lo: hi - stack_size(kind), hi: hi - locals_size(kind) }

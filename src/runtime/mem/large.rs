@@ -25,8 +25,8 @@ use crate::runtime::mem::valgrind;
 /// From this size on a segment is worth huge pages: two at least, of which one is used at once.
 const HUGE: usize = 4 << 20;
 
-/// The size of a huge page, or, where pages are larger than 4 KiB, of several that a TLB can have in one
-/// entry.
+/// The size of a huge page, or, where pages are larger than 4 KiB, of several that a TLB can have
+/// in one entry.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes of free large segments that are kept, in all.
@@ -98,8 +98,8 @@ pub(super) fn free(s: Stack) {
     }
 }
 
-/// Gives a segment back that nobody has needed; false if there is none. One at a time: it may take the kernel
-/// a while.
+/// Gives a segment back that nobody has needed; false if there is none. One at a time: it may take
+/// the kernel a while.
 pub(in crate::runtime) fn hand_back() -> bool {
     if STACK_LARGE.kept.load(Ordering::Relaxed) == 0 {
         return false;

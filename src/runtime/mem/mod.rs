@@ -1,8 +1,9 @@
-//! Memory: the pages that G's live in, what stacks grow into, and pools. Go's allocator in `stack.go`.
+//! Memory: the pages that G's live in, what stacks grow into, and pools. Go's allocator in
+//! `stack.go`.
 //!
-//! Every G owns one page for life, its *home*. The upper half is the G itself, the lower half the top of its
-//! first stack, so that a parked goroutine touches one page and no more. Below the page there may be room,
-//! and below that is a guard page.
+//! Every G owns one page for life, its *home*. The upper half is the G itself, the lower half the
+//! top of its first stack, so that a parked goroutine touches one page and no more. Below the page
+//! there may be room, and below that is a guard page.
 //!
 //! ```text
 //!     copying G   [guard][ home: 2 KiB stack | G ]
@@ -72,8 +73,8 @@ use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::mem::sizes::KEPT_MAX;
 
-/// Frees a dead G's segment, so that it has its home page's stack again; with `keep`, only if the segment is
-/// large. On g0, or on a thread that isn't ours.
+/// Frees a dead G's segment, so that it has its home page's stack again; with `keep`, only if the
+/// segment is large. On g0, or on a thread that isn't ours.
 #[inline]
 pub(in crate::runtime) fn go_home(gp: &G, keep: bool) {
     let stack = gp.stack.get();

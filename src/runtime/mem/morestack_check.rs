@@ -7,8 +7,9 @@ use crate::runtime::mem::sizes::LARGE_FRAMES;
 /// [`STACK_GUARD`](crate::runtime::mem::sizes::STACK_GUARD), which is kept for them.
 pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
 
-/// The check at the head of a function of the runtime that is called on copying stacks and takes more than a
-/// few words of stack. `tests/suite/raw/stack_use.rs` measures how much such functions take.
+/// The check at the head of a function of the runtime that is called on copying stacks and takes
+/// more than a few words of stack. `tests/suite/raw/stack_use.rs` measures how much such functions
+/// take.
 ///
 /// The function itself must not be inlined, so that its frame comes after this, and so that the
 /// address of a thread-local isn't kept across what may park.
@@ -36,21 +37,23 @@ pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
     call(f)
 }
 
-/// `morestack_check!(bytes, f, args..)` makes sure that `bytes` bytes of stack remain below the caller's
-/// frame, then calls `f(args..)` and returns what it returns. Go's compiler puts such a check, and the call
-/// of `morestack`, into each prologue; in Rust the check is made before the call, and `f` isn't inlined.
+/// `morestack_check!(bytes, f, args..)` makes sure that `bytes` bytes of stack remain below the
+/// caller's frame, then calls `f(args..)` and returns what it returns. Go's compiler puts such a
+/// check, and the call of `morestack`, into each prologue; in Rust the check is made before the
+/// call, and `f` isn't inlined.
 ///
-/// A copying stack that has no room is moved, and every address of the stack that it holds is adjusted. A
-/// fixed stack without room, or a copying one that would be larger than
-/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a thread that
-/// isn't ours nothing is checked; g0's stack never grows.
+/// A copying stack that has no room is moved, and every address of the stack that it holds is
+/// adjusted. A fixed stack without room, or a copying one that would be larger than
+/// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a
+/// thread that isn't ours nothing is checked; g0's stack never grows.
 ///
-/// A goroutine that is asked to stop stops at a check: others may run before `f` is called, and `f` may be
-/// called on another thread. Nothing obtained from a thread-local may be kept across a check.
+/// A goroutine that is asked to stop stops at a check: others may run before `f` is called, and `f`
+/// may be called on another thread. Nothing obtained from a thread-local may be kept across a
+/// check.
 ///
-/// `bytes` is for the frame of `f`, with some 100 bytes for the call, and for the frames of all that `f`
-/// calls without a check of their own. The arguments are evaluated after the check. [What code on copying
-/// stacks must do](crate::proc::copying_stacks) has the rest.
+/// `bytes` is for the frame of `f`, with some 100 bytes for the call, and for the frames of all
+/// that `f` calls without a check of their own. The arguments are evaluated after the check. [What
+/// code on copying stacks must do](crate::proc::copying_stacks) has the rest.
 ///
 /// ```
 /// use gosched::morestack_check;

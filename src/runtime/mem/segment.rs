@@ -1,10 +1,11 @@
 //! Segments, which copying stacks grow into: Go's `stackalloc`, `stackfree` and `stackcache_clear`.
 //!
-//! A segment is a power of two of bytes, from a page on, with a guard page below. Where pages are larger
-//! than 4 KiB, there are none of the sizes below that.
+//! A segment is a power of two of bytes, from a page on, with a guard page below. Where pages are
+//! larger than 4 KiB, there are none of the sizes below that.
 //!
-//! - Small ones, of 4 to 128 KiB, are cut from arenas, and each P has a list of them for each size. (Go's end
-//!   at 16 KiB: to take a larger one from its heap costs it less than a mapping costs here.)
+//! - Small ones, of 4 to 128 KiB, are cut from arenas, and each P has a list of them for each size.
+//!   (Go's end at 16 KiB: to take a larger one from its heap costs it less than a mapping costs
+//!   here.)
 //! - A large one is a mapping of its own ([`large`]).
 //!
 //! A free segment's last word is the list's link, in the page that the next user touches first.
@@ -72,7 +73,8 @@ impl List for Segments<'_> {
 
 /// The last word of a free segment.
 fn link(s: Stack) -> &'static Cell<usize> {
-    // SAFETY: the word is within a segment that nobody uses, and that isn't unmapped while it is on a list.
+    // SAFETY: the word is within a segment that nobody uses, and that isn't unmapped while it is on
+    // a list.
     unsafe { &*ptr::with_exposed_provenance((s.hi - size_of::<usize>()) & !7) }
 }
 
@@ -182,8 +184,8 @@ fn hand_back_order(order: usize) -> bool {
     true
 }
 
-/// Takes a segment for a P whose list is empty, and fills half of that; fails if there is none to be
-/// had. Go's `stackcacherefill`.
+/// Takes a segment for a P whose list is empty, and fills half of that; fails if there is none to
+/// be had. Go's `stackcacherefill`.
 #[cold]
 fn stackcacherefill(pp: &P, order: usize) -> io::Result<Stack> {
     Small(order).refill(local(pp, order), half(order)).map_or_else(|| cut(order), Ok)

@@ -11,8 +11,8 @@ use crate::runtime::data::ext::{G_SIZE, MAX_ROOM, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::tls;
 
-/// The smallest page size of any kernel: a G and its first stack take as much, and rooms and segments are
-/// counted in it.
+/// The smallest page size of any kernel: a G and its first stack take as much, and rooms and
+/// segments are counted in it.
 pub(in crate::runtime) const PAGE_MIN: usize = 4096;
 
 /// The first stack of every G: the half of its home that the G doesn't fill. Go's
@@ -21,33 +21,35 @@ const STACK_MIN: usize = 2048;
 
 const _: () = assert!(STACK_MIN + G_SIZE == PAGE_MIN);
 
-/// Whether frames are several times as large as they need be: without optimisation, or with the checks of a
-/// debug build. Go has `stackGuardMultiplier` for such builds.
+/// Whether frames are several times as large as they need be: without optimisation, or with the
+/// checks of a debug build. Go has `stackGuardMultiplier` for such builds.
 pub(in crate::runtime) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, unoptimized, asan, tsan));
 
-/// How far above `stack.lo` a check fails already: room for functions that have no check. Go's `stackGuard`.
+/// How far above `stack.lo` a check fails already: room for functions that have no check. Go's
+/// `stackGuard`.
 pub(in crate::runtime) const STACK_GUARD: usize = if LARGE_FRAMES { 4 * 928 } else { 928 };
 
-/// The `stackguard0` of a goroutine that is to stop: above every stack. Go's `stackPreempt`, without the
-/// sign: gcc's checks compare unsigned numbers, LLVM's of an `alloca` signed ones.
+/// The `stackguard0` of a goroutine that is to stop: above every stack. Go's `stackPreempt`,
+/// without the sign: gcc's checks compare unsigned numbers, LLVM's of an `alloca` signed ones.
 pub(in crate::runtime) const STACK_PREEMPT: usize = (isize::MAX & -1314) as usize;
 
-/// The `stackguard0` of a goroutine whose stack is to be moved: above every stack, too. Go's `stackForceMove`.
+/// The `stackguard0` of a goroutine whose stack is to be moved: above every stack, too. Go's
+/// `stackForceMove`.
 const STACK_FORCE_MOVE: usize = (isize::MAX & -275) as usize;
 
-/// The byte that `GODEBUG=efence=1` fills a home page's stack with when the goroutine has left it. Go's
-/// `stackPoisonCopy`.
+/// The byte that `GODEBUG=efence=1` fills a home page's stack with when the goroutine has left it.
+/// Go's `stackPoisonCopy`.
 pub(in crate::runtime) const POISON: u8 = 0xfc;
 
-/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first stack is in
-/// its home page.
+/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first
+/// stack is in its home page.
 pub(super) const SEGMENT_MIN: usize = PAGE_MIN;
 
 /// The bytes of the largest segment that a dead G keeps for the next goroutine.
 pub(super) const KEPT_MAX: usize = 128 << 10;
 
-/// The room below a fixed G's home page, unless the program or the environment says otherwise, as a power of
-/// two in [`PAGE_MIN`]: 256 KiB, and with large frames 1 MiB.
+/// The room below a fixed G's home page, unless the program or the environment says otherwise, as a
+/// power of two in [`PAGE_MIN`]: 256 KiB, and with large frames 1 MiB.
 const USUAL_ROOM: u8 = if LARGE_FRAMES { 8 } else { 6 };
 
 /// The room below a fixed G's home page, if the maker of the G gives none. It doesn't change once
@@ -58,7 +60,8 @@ static DEFAULT_ROOM: AtomicU8 = AtomicU8::new(USUAL_ROOM);
 /// process's main thread has.
 pub(crate) const MAIN_KIND: StackKind = StackKind::Fixed(11);
 
-/// The room below a copying G's home page: none, unless frames are large and 2 KiB hold too few of them.
+/// The room below a copying G's home page: none, unless frames are large and 2 KiB hold too few of
+/// them.
 const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE_MIN } else { 0 };
 
 /// The bytes of room below a home page.
@@ -144,8 +147,8 @@ pub(crate) fn own_locals_are_default() -> io::Result<bool> {
     default_kind().map(|kind| kind.has_own_locals())
 }
 
-/// Sets the default room, for stacks of at least `size` bytes, before there is a G. Fails if there can be no
-/// such stack.
+/// Sets the default room, for stacks of at least `size` bytes, before there is a G. Fails if there
+/// can be no such stack.
 pub(in crate::runtime) fn set_default_room(size: usize) -> io::Result<()> {
     let Some(StackKind::Fixed(room)) = room_for(size) else { return Err(too_large(size)) };
     DEFAULT_ROOM.store(room, Ordering::Relaxed);
@@ -171,7 +174,8 @@ pub(crate) fn too_large(size: usize) -> io::Error {
     )
 }
 
-/// The kind of stack with the smallest room that has at least `size` bytes; none if no room is as large.
+/// The kind of stack with the smallest room that has at least `size` bytes; none if no room is as
+/// large.
 pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE_MIN).max(1);
     let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;

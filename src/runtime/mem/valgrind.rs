@@ -14,7 +14,8 @@ use crate::runtime::data::runtime2::Stack;
 const STACK_REGISTER: usize = 0x1501;
 const STACK_DEREGISTER: usize = 0x1502;
 
-/// Memcheck's requests have its two letters: `VG_USERREQ__MAKE_MEM_DEFINED`. Other tools ignore them.
+/// Memcheck's requests have its two letters: `VG_USERREQ__MAKE_MEM_DEFINED`. Other tools ignore
+/// them.
 const MAKE_MEM_DEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 2;
 
 /// Makes memory from `lo` to `hi` defined, in a stack that is about to move, or in its new place.

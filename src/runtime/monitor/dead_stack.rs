@@ -11,10 +11,10 @@
 //! | even | has waited since then, as far as passes have seen |
 //! | odd | the same, and its dead stack has gone back |
 //!
-//! A goroutine that waits stays where it is as long as its scan bit is set, and a wake waits for the
-//! bit to go. So no more than [`AT_ONCE`] goes back under one bit. Nothing below its stack pointer
-//! is needed, as it has called `mcall` or `systemstack`. What others write to while it waits, the
-//! place for a message for example, is in the frames above.
+//! A goroutine that waits stays where it is as long as its scan bit is set, and a wake waits for
+//! the bit to go. So no more than [`AT_ONCE`] goes back under one bit. Nothing below its stack
+//! pointer is needed, as it has called `mcall` or `systemstack`. What others write to while it
+//! waits, the place for a message for example, is in the frames above.
 //!
 //! A pass begins a second after the last one, or a hundred times as long after it as that took. So
 //! passes that find nothing take a hundredth of a processor. No pass is needed after one that has

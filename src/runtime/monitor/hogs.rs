@@ -1,12 +1,12 @@
 //! Goroutines that keep a P that others want, in code where nobody can stop them: how sysmon finds
 //! such a goroutine, and what it asks of it. `sched/detach.rs` contains the goroutine's side.
 //!
-//! The kernel counts how long each thread has been on a processor. A read of the count takes 0.3 µs.
-//! Where two reads are a tenth of a millisecond apart and the count is the same, the thread sleeps or
-//! waits for a processor. `/proc` tells the two apart. It is asked, too, if a signal has come between
-//! the reads: the signal's handler takes time on a thread that sleeps as well. If the thread sleeps,
-//! its goroutine is asked to let the P go. A goroutine that computes is asked when its time slice is
-//! over, and goes on when its turn comes again.
+//! The kernel counts how long each thread has been on a processor. A read of the count takes 0.3
+//! µs. Where two reads are a tenth of a millisecond apart and the count is the same, the thread
+//! sleeps or waits for a processor. `/proc` tells the two apart. It is asked, too, if a signal has
+//! come between the reads: the signal's handler takes time on a thread that sleeps as well. If the
+//! thread sleeps, its goroutine is asked to let the P go. A goroutine that computes is asked when
+//! its time slice is over, and goes on when its turn comes again.
 //!
 //! A goroutine whose P nobody wants isn't asked, so no system call is cut short for nothing. But a
 //! goroutine whose thread sleeps is also asked if no other M would notice new work.

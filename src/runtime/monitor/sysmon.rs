@@ -339,8 +339,8 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> Retake {
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
         return Retake::Left;
     }
-    // The M that the P is taken from may come back, find nothing to do, and see a deadlock before the
-    // P is handed on.
+    // The M that the P is taken from may come back, find nothing to do, and see a deadlock before
+    // the P is handed on.
     let taken = counted(|| {
         let taken = take_from_syscall(pp, PIDLE);
         if taken {

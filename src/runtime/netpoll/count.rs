@@ -11,10 +11,12 @@ pub(in crate::runtime) fn netpoll_any_waiters() -> bool {
     NETPOLL_WAITERS.load(Ordering::SeqCst) > 0
 }
 
-/// Adds `delta` to the number of goroutines that are parked on descriptors. Go's `netpollAdjustWaiters`.
+/// Adds `delta` to the number of goroutines that are parked on descriptors. Go's
+/// `netpollAdjustWaiters`.
 ///
-/// When a close or a deadline has ended the last wait, an M that sleeps in the poller without a time limit
-/// has nothing to wait for. Go leaves it there, and so doesn't notice a deadlock; here it is woken.
+/// When a close or a deadline has ended the last wait, an M that sleeps in the poller without a
+/// time limit has nothing to wait for. Go leaves it there, and so doesn't notice a deadlock; here
+/// it is woken.
 pub(in crate::runtime) fn netpoll_adjust_waiters(delta: i32) {
     if delta != 0
         && NETPOLL_WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0

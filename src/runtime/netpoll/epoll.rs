@@ -204,11 +204,13 @@ fn write_event() {
 fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io::Result<usize> {
     let (epfd, first) = (epfd(), events.as_mut_ptr().cast::<epoll_event>());
     if delay > 0 && !MILLISECONDS_ONLY.load(Ordering::Relaxed) {
-        // To end several waits at once the kernel may be late by a thousandth of a limit, or by 50 µs if
-        // that is more. A long limit is made shorter by a thousandth; the caller waits again for the rest.
+        // To end several waits at once the kernel may be late by a thousandth of a limit, or by 50
+        // µs if that is more. A long limit is made shorter by a thousandth; the caller waits again
+        // for the rest.
         let limit = if delay < LONG_DELAY { delay } else { delay - delay / 1000 };
         let limit = libc::timespec { tv_sec: limit / 1_000_000_000, tv_nsec: limit % 1_000_000_000 };
-        // SAFETY: the kernel reads the limit, and writes at most EVENTS events, for which `events` has room.
+        // SAFETY: the kernel reads the limit, and writes at most EVENTS events, for which `events`
+        // has room.
         let n = unsafe {
             let no_mask = ptr::null::<libc::sigset_t>();
             syscall!(SYS_epoll_pwait2, epfd, first, EVENTS, &raw const limit, no_mask, 0)
@@ -292,7 +294,7 @@ fn end_of_break() {
     let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
     // SAFETY: the kernel writes the eight bytes of `count`. (It doesn't block: EFD_NONBLOCK.)
     unsafe { syscall!(SYS_read, event_fd, &raw mut count, size_of::<u64>()) };
-    // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before: the M that has
-    // just been woken sees it.
+    // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before: the M
+    // that has just been woken sees it.
     NETPOLL_WAKE_SIG.store(0, Ordering::SeqCst);
 }

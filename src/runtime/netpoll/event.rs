@@ -1,8 +1,8 @@
 //! What the kernel reports of a descriptor: part of Go's `netpoll_epoll.go`, and `tagptr_64bit.go`.
 //!
-//! An event carries 64 bits of our choice: the address of the [`PollDesc`], and beside it the low bits of its
-//! `fdseq`. If `fdseq` has changed since, the event is of a descriptor that was closed. `loom` checks that on
-//! this file (`tests/loom`).
+//! An event carries 64 bits of our choice: the address of the [`PollDesc`], and beside it the low
+//! bits of its `fdseq`. If `fdseq` has changed since, the event is of a descriptor that was closed.
+//! `loom` checks that on this file (`tests/loom`).
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -31,9 +31,10 @@ unsafe fn tagged_pointer_unpack(data: u64) -> (&'static PollDesc, usize) {
     (pd, data as usize & ((1 << TAGGED_POINTER_BITS) - 1))
 }
 
-/// Does what one event asks for: adds the goroutines that were parked on the descriptor to `to_run`, unless
-/// the event is of a descriptor that was closed. Returns what to pass to
-/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are ready. Part of Go's `netpoll`.
+/// Does what one event asks for: adds the goroutines that were parked on the descriptor to
+/// `to_run`, unless the event is of a descriptor that was closed. Returns what to pass to
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are ready. Part of Go's
+/// `netpoll`.
 ///
 /// # Safety
 /// [`tagged_pointer_pack`] has made `data`.

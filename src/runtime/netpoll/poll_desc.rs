@@ -62,8 +62,8 @@ pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 ///
 /// `rg` and `wg` are two binary semaphores, for the reader and the writer. Each is `PD_NIL`, or:
 ///
-/// - `PD_READY`: the descriptor has become ready. A goroutine that wants to wait makes it `PD_NIL`, and
-///   doesn't wait.
+/// - `PD_READY`: the descriptor has become ready. A goroutine that wants to wait makes it `PD_NIL`,
+///   and doesn't wait.
 /// - `PD_WAIT`: a goroutine is about to park. When the goroutine is off its stack, its G replaces
 ///   `PD_WAIT`, unless the semaphore has changed by then: to `PD_READY`, or to `PD_NIL` after a
 ///   deadline or a close.
@@ -108,8 +108,8 @@ pub struct PollDesc {
     pub(in crate::runtime) self_: Link<PollDesc>,
 }
 
-// SAFETY: the cells are protected by the locks that the fields name; `fd` is only written before the
-// descriptor is registered.
+// SAFETY: the cells are protected by the locks that the fields name; `fd` is only written before
+// the descriptor is registered.
 unsafe impl Send for PollDesc {}
 // SAFETY: as for Send.
 unsafe impl Sync for PollDesc {}
@@ -157,8 +157,8 @@ impl PollDesc {
         let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::Relaxed, keep_events);
     }
 
-    /// Sets whether the kernel has reported an error and nothing else. Does nothing if `seq` is neither 0 nor
-    /// the present `fdseq`. Go's `pollDesc.setEventErr`.
+    /// Sets whether the kernel has reported an error and nothing else. Does nothing if `seq` is
+    /// neither 0 nor the present `fdseq`. Go's `pollDesc.setEventErr`.
     pub(in crate::runtime) fn set_event_err(&self, b: bool, seq: usize) {
         self.set_event(POLL_EVENT_ERR, b, seq);
     }
@@ -168,8 +168,8 @@ impl PollDesc {
         self.set_event(POLL_EVENT_LAST, b, seq);
     }
 
-    /// Sets whether the wait in progress is to end as if its deadline had passed, and others as well until this is
-    /// taken back.
+    /// Sets whether the wait in progress is to end as if its deadline had passed, and others as
+    /// well until this is taken back.
     pub(in crate::runtime) fn set_ended(&self, mode: Mode, b: bool) {
         let bit = match mode {
             Mode::Read => POLL_ENDED_READ,
@@ -224,20 +224,22 @@ impl PollInfo {
         self.0 & POLL_EVENT_ERR != 0
     }
 
-    /// Whether there may be something to read that the kernel won't report again: the end, an error, bytes
-    /// behind urgent data.
+    /// Whether there may be something to read that the kernel won't report again: the end, an
+    /// error, bytes behind urgent data.
     #[inline(always)]
     pub(in crate::runtime) fn event_last(self) -> bool {
         self.0 & POLL_EVENT_LAST != 0
     }
 
-    /// Whether the read deadline has passed, or reads are to end. Go's `pollInfo.expiredReadDeadline`.
+    /// Whether the read deadline has passed, or reads are to end. Go's
+    /// `pollInfo.expiredReadDeadline`.
     #[inline(always)]
     pub(in crate::runtime) fn expired_read_deadline(self) -> bool {
         self.0 & (POLL_EXPIRED_READ_DEADLINE | POLL_ENDED_READ) != 0
     }
 
-    /// Whether the write deadline has passed, or writes are to end. Go's `pollInfo.expiredWriteDeadline`.
+    /// Whether the write deadline has passed, or writes are to end. Go's
+    /// `pollInfo.expiredWriteDeadline`.
     #[inline(always)]
     pub(in crate::runtime) fn expired_write_deadline(self) -> bool {
         self.0 & (POLL_EXPIRED_WRITE_DEADLINE | POLL_ENDED_WRITE) != 0

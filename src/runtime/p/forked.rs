@@ -1,5 +1,5 @@
-//! The P in a child of `fork`. The child has one thread, and copies of the parent's queues: a goroutine
-//! that let others run there would run those that the parent runs, too.
+//! The P in a child of `fork`. The child has one thread, and copies of the parent's queues: a
+//! goroutine that let others run there would run those that the parent runs, too.
 
 use std::sync::atomic::Ordering;
 
@@ -7,8 +7,8 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::runtime2::P;
 
-/// [`P::run_safe_point_fn`] in a child of `fork`: the P is asked to stop, and there is no function to
-/// run.
+/// [`P::run_safe_point_fn`] in a child of `fork`: the P is asked to stop, and there is no function
+/// to run.
 const FORKED: u32 = 2;
 
 /// Has each child of `fork` mark the P of its thread: see [`end_if_forked`].

@@ -1,5 +1,5 @@
-//! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput`, `globrunqputhead`,
-//! `globrunqputbatch` and `globrunqget`.
+//! The global run queue, which all P's share, under `sched.lock`: Go's `globrunqput`,
+//! `globrunqputhead`, `globrunqputbatch` and `globrunqget`.
 
 use crate::runtime::arch::prefetch;
 use crate::runtime::data::atomic::Ordering;
@@ -63,9 +63,9 @@ pub(in crate::runtime) fn globrunqget(local: Local<'_>, max: i32) -> Option<&'st
     gp
 }
 
-/// Asks the processor for what [`globrunqget`] will read of a G that comes some places behind `gp`. Where
-/// goroutines are many, those on the global queue have been in no cache for a while, and as each is found by the link
-/// of the one before, they would come one by one, with `sched.lock` held.
+/// Asks the processor for what [`globrunqget`] will read of a G that comes some places behind `gp`.
+/// Where goroutines are many, those on the global queue have been in no cache for a while, and as
+/// each is found by the link of the one before, they would come one by one, with `sched.lock` held.
 #[inline(always)]
 fn fetch_ahead(gp: &G) {
     if let Some(far) = gp.ext.ahead.get() {

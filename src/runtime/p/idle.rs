@@ -48,9 +48,9 @@ pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
     pp
 }
 
-/// Takes `pp`, which is about to be idle, out of the set of P's that may have timers, if it has none. A P
-/// that runs may get a timer at any time, and is always in the set. `sched.lock` is held. Go's
-/// `updateTimerPMask`.
+/// Takes `pp`, which is about to be idle, out of the set of P's that may have timers, if it has
+/// none. A P that runs may get a timer at any time, and is always in the set. `sched.lock` is held.
+/// Go's `updateTimerPMask`.
 fn update_timer_p_mask(pp: &P) {
     if pp.num_timers.load(Ordering::SeqCst) > 0 {
         return;

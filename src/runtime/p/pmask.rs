@@ -1,5 +1,5 @@
-//! A set with one bit per P: Go's `pMask`. Sequentially consistent: an M that gives up spinning reads
-//! the sets after it has stopped, see `sched/wake.rs`.
+//! A set with one bit per P: Go's `pMask`. Sequentially consistent: an M that gives up spinning
+//! reads the sets after it has stopped, see `sched/wake.rs`.
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 

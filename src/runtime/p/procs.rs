@@ -1,4 +1,5 @@
-//! All P's: Go's `allp`, and what is indexed as that is; `gomaxprocs`, `allpLock` and `timeSleepUntil`.
+//! All P's: Go's `allp`, and what is indexed as that is; `gomaxprocs`, `allpLock` and
+//! `timeSleepUntil`.
 
 use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, Ordering, statics};
 use crate::runtime::data::runtime2::{Mutex, P};
@@ -54,8 +55,8 @@ pub(in crate::runtime) fn gomaxprocs() -> i32 {
     GOMAXPROCS.load(Ordering::Acquire)
 }
 
-/// When the next timer of any P may be due, [`MAX_WHEN`] if there is none. For a thread without a P.
-/// Go's `timeSleepUntil`.
+/// When the next timer of any P may be due, [`MAX_WHEN`] if there is none. For a thread without a
+/// P. Go's `timeSleepUntil`.
 pub(in crate::runtime) fn time_sleep_until() -> i64 {
     lock(&ALLP_LOCK.0);
     let times = procs().allp.iter().map(|pp| nobarrier_wake_time(pp));

@@ -1,5 +1,5 @@
-//! What a P keeps for itself goes to the shared lists, when the P is destroyed, idle, or asked to give it
-//! away.
+//! What a P keeps for itself goes to the shared lists, when the P is destroyed, idle, or asked to
+//! give it away.
 
 use std::sync::atomic::Ordering;
 
@@ -10,8 +10,8 @@ use crate::runtime::g::sudog::Sudogs;
 use crate::runtime::mem::cache::Cache;
 use crate::runtime::mem::segment::stackcache_clear;
 
-/// Empties the lists of `pp`, this M's P, which [`gfput`](crate::runtime::g::gfree::gfput) has found asked
-/// to.
+/// Empties the lists of `pp`, this M's P, which [`gfput`](crate::runtime::g::gfree::gfput) has
+/// found asked to.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn purge_as_asked(pp: Option<&P>) {
@@ -20,8 +20,8 @@ pub(in crate::runtime) fn purge_as_asked(pp: Option<&P>) {
     systemstack(|| purge(pp));
 }
 
-/// Empties the lists of `pp`: this M's P, or an idle one while `sched.lock` is held. Not on a goroutine's
-/// stack.
+/// Empties the lists of `pp`: this M's P, or an idle one while `sched.lock` is held. Not on a
+/// goroutine's stack.
 pub(in crate::runtime) fn purge(pp: &P) {
     let common = &sched().ext;
     gfpurge(pp);

@@ -361,8 +361,8 @@ fn runqgrab(from: Steal<'_>, batch: Local<'_>, batch_head: u32, steal_run_next_g
     }
 }
 
-/// Moves half of another P's queue to that of its owner, which is empty, and returns one of them. Go's
-/// `runqsteal`.
+/// Moves half of another P's queue to that of its owner, which is empty, and returns one of them.
+/// Go's `runqsteal`.
 pub(in crate::runtime) fn runqsteal(
     local: Local<'_>,
     from: Steal<'_>,

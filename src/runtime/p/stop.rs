@@ -13,7 +13,8 @@ use crate::runtime::p::procs::procs;
 use crate::runtime::preempt::ask::{ask_by_signal, other_m, preemptone};
 use crate::runtime::preempt::asked::Asked;
 
-/// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be missed.
+/// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be
+/// missed.
 pub(in crate::runtime) const ASK_AGAIN_NS: i64 = 100 * 1000;
 
 /// `sched.stopwait` while a fatal error is being reported: no M may get a P. Go's `freezeStopWait`.
@@ -41,8 +42,8 @@ pub(in crate::runtime) fn detachall() {
     }
 }
 
-/// Whether `pp`'s M has something to do before it runs another goroutine: the world is to be stopped,
-/// or a function to be run.
+/// Whether `pp`'s M has something to do before it runs another goroutine: the world is to be
+/// stopped, or a function to be run.
 #[inline(always)]
 pub(in crate::runtime) fn asked_to_stop(pp: &P) -> bool {
     sched().gcwaiting.load(Ordering::SeqCst) || pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
@@ -93,8 +94,8 @@ pub(in crate::runtime) fn tick(pp: &P) {
     pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// Runs the function for `pp`, this M's, unless another thread has. On g0, wherever a P's state is about
-/// to change and its mark is set. Go's `runSafePointFn`.
+/// Runs the function for `pp`, this M's, unless another thread has. On g0, wherever a P's state is
+/// about to change and its mark is set. Go's `runSafePointFn`.
 #[cold]
 pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
     if !claim(pp) {
@@ -108,7 +109,8 @@ pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
     unlock(&sched().lock);
 }
 
-/// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is held.
+/// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is
+/// held.
 pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
     if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
         && claim(pp)
@@ -119,8 +121,8 @@ pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
     }
 }
 
-/// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of the
-/// mark: the function is seen by the thread that has the right.
+/// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of
+/// the mark: the function is seen by the thread that has the right.
 pub(in crate::runtime) fn claim(pp: &P) -> bool {
     pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
@@ -130,7 +132,8 @@ pub(in crate::runtime) fn pointer(pp: &P) -> *mut P {
     std::ptr::from_ref(pp).cast_mut()
 }
 
-/// Counts one P less to wait for; the last one wakes the caller of `for_each_p`. `sched.lock` is held.
+/// Counts one P less to wait for; the last one wakes the caller of `for_each_p`. `sched.lock` is
+/// held.
 fn ran() {
     sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
     if sched().safe_point_wait.get() == 0 {

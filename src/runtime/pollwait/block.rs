@@ -1,8 +1,9 @@
-//! Parking on a descriptor: Go's `netpollblock`, by the protocol of `rg` and `wg` that [`PollDesc`] explains.
+//! Parking on a descriptor: Go's `netpollblock`, by the protocol of `rg` and `wg` that [`PollDesc`]
+//! explains.
 //!
-//! It has three sides: the goroutine that waits; the poller (`netpoll/ready.rs`); and the goroutine that
-//! closes the descriptor, or the timer of a deadline ([`end_waits`]). `loom` checks it on this file
-//! (`tests/loom`).
+//! It has three sides: the goroutine that waits; the poller (`netpoll/ready.rs`); and the goroutine
+//! that closes the descriptor, or the timer of a deadline ([`end_waits`]). `loom` checks it on this
+//! file (`tests/loom`).
 
 use std::ffi::c_void;
 use std::ptr;
@@ -40,26 +41,28 @@ pub(super) fn netpollcheckerr(pd: &PollDesc, mode: Mode) -> Result<(), PollError
     }
 }
 
-/// Whether an error is all that the kernel reports now. An event may be from the middle of a change:
-/// while a connection is reset, its error is there before its end. Go believes the event.
+/// Whether an error is all that the kernel reports now. An event may be from the middle of a
+/// change: while a connection is reset, its error is there before its end. Go believes the event.
 #[cold]
 fn has_only_an_error(pd: &PollDesc) -> bool {
     let all = libc::POLLIN | libc::POLLOUT | libc::POLLPRI | libc::POLLRDHUP;
     with_room(|| poll_now(pd.fd.get(), all) == libc::POLLERR)
 }
 
-/// Forgets that the descriptor has become ready for `mode`, and says whether it had: the caller is about to
-/// try its operation, and will see.
+/// Forgets that the descriptor has become ready for `mode`, and says whether it had: the caller is
+/// about to try its operation, and will see.
 #[inline(always)]
 pub(super) fn forget_ready(pd: &PollDesc, mode: Mode) -> bool {
     let semaphore = pd.semaphore(mode);
-    // SeqCst, and so done before the caller tries: after that, it would drop what the kernel reports of later
-    // bytes. Only PD_READY is changed: a G that somebody else has parked there must stay to be found.
+    // SeqCst, and so done before the caller tries: after that, it would drop what the kernel
+    // reports of later bytes. Only PD_READY is changed: a G that somebody else has parked there
+    // must stay to be found.
     semaphore.load(Ordering::Relaxed) == PD_READY && cas(semaphore, PD_READY, PD_NIL)
 }
 
-/// Parks the running goroutine until the descriptor is ready for `mode`, or until a deadline or a close; says
-/// whether it is ready. It throws if another goroutine waits for the same mode. Go's `netpollblock`.
+/// Parks the running goroutine until the descriptor is ready for `mode`, or until a deadline or a
+/// close; says whether it is ready. It throws if another goroutine waits for the same mode. Go's
+/// `netpollblock`.
 ///
 /// # Safety
 /// On a goroutine.
@@ -77,13 +80,14 @@ pub(super) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
             throw("runtime: double wait");
         }
     }
-    // A close or a deadline is first published in `info`, and then looks at the semaphore. Here the semaphore
-    // was written first, and `info` is read then. All of that is SeqCst, so one of the two sees the other.
+    // A close or a deadline is first published in `info`, and then looks at the semaphore. Here the
+    // semaphore was written first, and `info` is read then. All of that is SeqCst, so one of the
+    // two sees the other.
     if netpollcheckerr(pd, mode).is_ok() {
         let semaphore = ptr::from_ref(semaphore).cast_mut().cast();
         let (reason, trace_reason) = (WaitReason::IOWait, TraceBlockReason::Net);
-        // SAFETY: on a goroutine; netpollblockcommit touches the semaphore and not the stack. If it returns
-        // false, the G wasn't put there, so nobody can have made it ready.
+        // SAFETY: on a goroutine; netpollblockcommit touches the semaphore and not the stack. If it
+        // returns false, the G wasn't put there, so nobody can have made it ready.
         unsafe { gopark(Some(netpollblockcommit), semaphore, reason, trace_reason, 5) };
     }
     // Also where it hasn't parked: the poller may have put PD_READY there since.
@@ -94,8 +98,8 @@ pub(super) unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
     old == PD_READY
 }
 
-/// What a park of [`netpollblock`] does on g0: puts the G into the semaphore, unless that is no longer
-/// `PD_WAIT`. Go's `netpollblockcommit`.
+/// What a park of [`netpollblock`] does on g0: puts the G into the semaphore, unless that is no
+/// longer `PD_WAIT`. Go's `netpollblockcommit`.
 ///
 /// # Safety
 /// `semaphore` is the `rg` or the `wg` of a [`PollDesc`].
@@ -109,11 +113,12 @@ unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> b
     parked
 }
 
-/// Puts `later` where a goroutine that parks would be, unless the descriptor is ready for `mode`, or a wait for that
-/// is pointless; says whether it has. Then whoever ends the wait has it. It throws as [`netpollblock`] does.
+/// Puts `later` where a goroutine that parks would be, unless the descriptor is ready for `mode`,
+/// or a wait for that is pointless; says whether it has. Then whoever ends the wait has it. It
+/// throws as [`netpollblock`] does.
 pub(super) fn netpolllater(pd: &PollDesc, mode: Mode, later: Waiter) -> bool {
-    // A close and a deadline are published before they look at the semaphore, with the lock held. So either they are
-    // seen here, or they find what is put there.
+    // A close and a deadline are published before they look at the semaphore, with the lock held.
+    // So either they are seen here, or they find what is put there.
     lock(&pd.lock);
     let waits = netpollcheckerr(pd, mode).is_ok() && {
         let (semaphore, later) = (pd.semaphore(mode), later.in_semaphore());
@@ -130,8 +135,8 @@ pub(super) fn netpolllater(pd: &PollDesc, mode: Mode, later: Waiter) -> bool {
     waits
 }
 
-/// Ends the waits for reading, for writing, or both, after a deadline or a close. The lock of `pd` is held,
-/// and is released here.
+/// Ends the waits for reading, for writing, or both, after a deadline or a close. The lock of `pd`
+/// is held, and is released here.
 pub(super) fn end_waits(pd: &PollDesc, read: bool, write: bool) {
     let mut delta = 0;
     let rg = if read { netpollunblock(pd, Mode::Read, false, &mut delta) } else { None };

@@ -1,8 +1,8 @@
 //! Deadlines: times at which waits end, and after which none begins.
 //!
-//! Each direction has a timer; if both have the same deadline, the read timer ends both. A timer that has
-//! fired may be late: its deadline was moved meanwhile, or the `PollDesc` is another descriptor's by now. So
-//! each setting has a number, as in `time/fire.rs`.
+//! Each direction has a timer; if both have the same deadline, the read timer ends both. A timer
+//! that has fired may be late: its deadline was moved meanwhile, or the `PollDesc` is another
+//! descriptor's by now. So each setting has a number, as in `time/fire.rs`.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -17,9 +17,9 @@ use crate::runtime::netpoll::poll_desc::PollDesc;
 use crate::runtime::pollwait::block::end_waits;
 use crate::runtime::time::modify::{deltimer, modtimer};
 
-/// Sets the deadline for reading, for writing, or for both: `d` nanoseconds from now; 0 is none, and a
-/// negative one has passed already. It holds for operations that wait now, too. Does nothing once the
-/// descriptor is being closed. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
+/// Sets the deadline for reading, for writing, or for both: `d` nanoseconds from now; 0 is none,
+/// and a negative one has passed already. It holds for operations that wait now, too. Does nothing
+/// once the descriptor is being closed. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
 ///
 /// # Safety
 /// On a goroutine, or on g0 of an M with a P, which gets the timers.
@@ -56,8 +56,8 @@ fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     end_waits(pd, rd < 0, wd < 0);
 }
 
-/// Sets `t` to call `f` at `when`, or stops it if `when` isn't positive. Does nothing if it is set and the
-/// deadline hasn't `changed`. The lock is held.
+/// Sets `t` to call `f` at `when`, or stops it if `when` isn't positive. Does nothing if it is set
+/// and the deadline hasn't `changed`. The lock is held.
 fn set_timer(
     pd: &'static PollDesc,
     t: &'static Timer,
@@ -82,7 +82,8 @@ fn set_timer(
     }
 }
 
-/// A timer has fired: ends the waits, unless the deadline was moved since. Go's `netpolldeadlineimpl`.
+/// A timer has fired: ends the waits, unless the deadline was moved since. Go's
+/// `netpolldeadlineimpl`.
 fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: bool) {
     lock(&pd.lock);
     let current = if read { &pd.rseq } else { &pd.wseq };

@@ -19,7 +19,8 @@ use crate::runtime::sched::poll::wake_net_poller_from_outside;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::modify::deltimer;
 
-/// Makes the poller, unless it is made already. Go's `poll_runtime_pollServerInit`, in `netpoll.go`.
+/// Makes the poller, unless it is made already. Go's `poll_runtime_pollServerInit`, in
+/// `netpoll.go`.
 ///
 /// # Errors
 /// If the kernel can't make an epoll instance or an event descriptor.
@@ -33,8 +34,8 @@ pub fn poll_runtime_poll_server_init() -> io::Result<()> {
 /// `netpoll.go`.
 ///
 /// # Errors
-/// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if it is registered already; if there is
-/// no memory; or as [`poll_runtime_poll_server_init`].
+/// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if it is registered already;
+/// if there is no memory; or as [`poll_runtime_poll_server_init`].
 ///
 /// # Safety
 /// `fd` is open, and isn't closed before [`poll_runtime_poll_close`] is called, if it ever is.
@@ -80,8 +81,9 @@ fn check_no_waiters(pd: &PollDesc, write: &str, read: &str) {
     }
 }
 
-/// Ends the registration of a descriptor, before that is closed. Throws if [`poll_runtime_poll_unblock`]
-/// wasn't called, or if somebody waits. Go's `poll_runtime_pollClose`, in `netpoll.go`.
+/// Ends the registration of a descriptor, before that is closed. Throws if
+/// [`poll_runtime_poll_unblock`] wasn't called, or if somebody waits. Go's
+/// `poll_runtime_pollClose`, in `netpoll.go`.
 ///
 /// # Safety
 /// [`poll_runtime_poll_open`] has returned `pd`, which isn't used after this: it becomes another
@@ -103,9 +105,9 @@ pub unsafe fn poll_runtime_poll_close(pd: &'static PollDesc) {
     });
 }
 
-/// To be called before an operation is tried: forgets that the descriptor has become ready for `mode`, and
-/// says whether it had. A goroutine that waits for the same mode keeps waiting. (In Go it would never be
-/// woken.) Go's `poll_runtime_pollReset`, in `netpoll.go`.
+/// To be called before an operation is tried: forgets that the descriptor has become ready for
+/// `mode`, and says whether it had. A goroutine that waits for the same mode keeps waiting. (In Go
+/// it would never be woken.) Go's `poll_runtime_pollReset`, in `netpoll.go`.
 ///
 /// # Errors
 /// If the descriptor is being closed, its deadline has passed, or the kernel has reported an error.
@@ -123,9 +125,9 @@ pub fn poll_runtime_poll_reset(pd: &PollDesc, mode: Mode) -> Result<bool, PollEr
 /// As [`poll_runtime_poll_reset`].
 ///
 /// # Safety
-/// On a goroutine; [`poll_runtime_poll_open`] has returned `pd`, and [`poll_runtime_poll_close`] isn't
-/// called before this returns; nothing obtained from a thread-local is kept across this. (A second
-/// goroutine that waits for the same mode ends the process.)
+/// On a goroutine; [`poll_runtime_poll_open`] has returned `pd`, and [`poll_runtime_poll_close`]
+/// isn't called before this returns; nothing obtained from a thread-local is kept across this. (A
+/// second goroutine that waits for the same mode ends the process.)
 #[inline(never)]
 pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Result<(), PollError> {
     entry_check();
@@ -141,12 +143,13 @@ pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Resul
     Ok(())
 }
 
-/// [`poll_runtime_poll_wait`] without a goroutine: one is made, of `later`, and made ready when the wait is over, or at
-/// once if there is nothing to wait for. It may be so for nothing, too. On any thread, with room.
+/// [`poll_runtime_poll_wait`] without a goroutine: one is made, of `later`, and made ready when the
+/// wait is over, or at once if there is nothing to wait for. It may be so for nothing, too. On any
+/// thread, with room.
 ///
 /// # Safety
-/// As [`poll_runtime_poll_wait`], but [`poll_runtime_poll_close`] isn't called before the goroutine runs; the `make` of
-/// `later` may be called with it, once, on any thread.
+/// As [`poll_runtime_poll_wait`], but [`poll_runtime_poll_close`] isn't called before the goroutine
+/// runs; the `make` of `later` may be called with it, once, on any thread.
 pub(crate) unsafe fn poll_runtime_poll_later(pd: &'static PollDesc, mode: Mode, later: *mut Later) {
     let later = Waiter::later(later);
     if netpolllater(pd, mode, later) {
@@ -157,8 +160,9 @@ pub(crate) unsafe fn poll_runtime_poll_later(pd: &'static PollDesc, mode: Mode, 
     }
 }
 
-/// Whether there is something to read behind urgent data. If a signal is on its way then, Linux has a read fail with
-/// `EAGAIN` (`tcp_recvmsg_locked`), and doesn't report what it has reported already: it is to be tried again.
+/// Whether there is something to read behind urgent data. If a signal is on its way then, Linux has
+/// a read fail with `EAGAIN` (`tcp_recvmsg_locked`), and doesn't report what it has reported
+/// already: it is to be tried again.
 fn at_urgent_data(fd: RawFd) -> bool {
     let both = libc::POLLIN | libc::POLLPRI;
     poll_now(fd, both) & both == both
@@ -177,8 +181,8 @@ pub(crate) fn poll_runtime_poll_go_on(pd: &PollDesc, mode: Mode) {
     pd.set_ended(mode, false);
 }
 
-/// Marks the descriptor as being closed: all waits end, and none begins after that. Throws if it is called a
-/// second time. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
+/// Marks the descriptor as being closed: all waits end, and none begins after that. Throws if it is
+/// called a second time. Go's `poll_runtime_pollUnblock`, in `netpoll.go`.
 ///
 /// # Safety
 /// [`poll_runtime_poll_open`] has returned `pd`, and [`poll_runtime_poll_close`] wasn't called.

@@ -17,11 +17,12 @@ pub(in crate::runtime) const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
 
 /// Asks the goroutine that runs on `pp` to stop; says whether one does, other than the caller's.
 ///
-/// Best effort: another goroutine may run there by then, or none, and the request may get lost. A caller
-/// that must have it stopped asks again. Go's `preemptone`.
+/// Best effort: another goroutine may run there by then, or none, and the request may get lost. A
+/// caller that must have it stopped asks again. Go's `preemptone`.
 pub(in crate::runtime) fn preemptone(pp: &P) -> bool {
     let Some(mp) = other_m(pp) else { return false };
-    // Also if the M is between two goroutines, as one that switches all the time often is: the slice ends.
+    // Also if the M is between two goroutines, as one that switches all the time often is: the
+    // slice ends.
     pp.preempt.store(true, Ordering::Relaxed);
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };
     ask(mp, gp);
@@ -43,24 +44,25 @@ pub(in crate::runtime) fn ask(mp: &M, gp: &G) {
     poison_stack_limit(mp, gp);
 }
 
-/// Sends a preemption signal to the thread of `mp`, unless one is on its way. Sends none where it would be of
-/// no use: it might cut a system call of that thread short for nothing. Go's `preemptM`.
+/// Sends a preemption signal to the thread of `mp`, unless one is on its way. Sends none where it
+/// would be of no use: it might cut a system call of that thread short for nothing. Go's
+/// `preemptM`.
 pub(in crate::runtime) fn preempt_m(mp: &M) {
     if preemptible::any() {
         send(mp);
     }
 }
 
-/// Asks the goroutine of `mp` for something that a signal handler does, if it is still that which runs in this time
-/// slice, or has no P.
+/// Asks the goroutine of `mp` for something that a signal handler does, if it is still that which
+/// runs in this time slice, or has no P.
 pub(in crate::runtime) fn ask_by_signal(mp: &M, what: Asked, schedtick: u32) {
     mp.ask(what, schedtick);
     send(mp);
 }
 
-/// Sends the signal, unless one is on its way. A thread that isn't ours has an M only while it waits for
-/// something, and runs no code for long; and its signal stack, if it has one, may be too small for this CPU's
-/// vector registers.
+/// Sends the signal, unless one is on its way. A thread that isn't ours has an M only while it
+/// waits for something, and runs no code for long; and its signal stack, if it has one, may be too
+/// small for this CPU's vector registers.
 fn send(mp: &M) {
     if async_preempt_off() || mp.isextra.get() {
         return;

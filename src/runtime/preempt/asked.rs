@@ -1,5 +1,5 @@
-//! What the thread of an M is asked to do when the signal comes, beyond stopping at a safe point: to let its P
-//! go.
+//! What the thread of an M is asked to do when the signal comes, beyond stopping at a safe point:
+//! to let its P go.
 
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::M;

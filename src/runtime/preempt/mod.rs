@@ -1,5 +1,5 @@
-//! Asking a goroutine to stop, and knowing where it may be stopped: Go's `preempt.go`, and `preemptone` of
-//! `proc.go`. How it then leaves is in `sched/preempt.rs`.
+//! Asking a goroutine to stop, and knowing where it may be stopped: Go's `preempt.go`, and
+//! `preemptone` of `proc.go`. How it then leaves is in `sched/preempt.rs`.
 //!
 //! A goroutine stops where it can be left for any time and seen by anybody: at a *safe point*. It
 //! is at one whenever it isn't running. While it runs, its checks are safe points. To ask it to
@@ -13,9 +13,9 @@
 //! (`asm/*/preempt.S`), which leaves it just as a check would have. Otherwise the goroutine goes on
 //! to its next check.
 //!
-//! There are two reasons to ask. One is that others should run: it goes to the end of the global queue. The
-//! other is that somebody wants to look at its stack: `suspendG` (in `world`) sets `g.preempt_stop` as well,
-//! and it parks as `GPREEMPTED`.
+//! There are two reasons to ask. One is that others should run: it goes to the end of the global
+//! queue. The other is that somebody wants to look at its stack: `suspendG` (in `world`) sets
+//! `g.preempt_stop` as well, and it parks as `GPREEMPTED`.
 //!
 //! - A request is best effort. The M may run another goroutine by the time of the request, or none,
 //!   and a word that the thread itself writes at each switch may be overwritten. A caller that

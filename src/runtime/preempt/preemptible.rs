@@ -1,9 +1,9 @@
-//! Preemptible code: where a goroutine may be stopped between any two instructions. Go's compiler knows this
-//! of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program says so.
+//! Preemptible code: where a goroutine may be stopped between any two instructions. Go's compiler
+//! knows this of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program says so.
 //!
-//! The signal handler looks a pc up, and can't wait for a lock: it reads a list that is never changed, only
-//! replaced by another. A thread that replaces the list frees the old one when no handler is looking any
-//! more.
+//! The signal handler looks a pc up, and can't wait for a lock: it reads a list that is never
+//! changed, only replaced by another. A thread that replaces the list frees the old one when no
+//! handler is looking any more.
 
 use std::error;
 use std::fmt;
@@ -41,7 +41,8 @@ fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {
 
 /// Calls `f` with the ranges that are registered now.
 fn look<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
-    // Sequentially consistent, as in `replace`: either it sees that we are looking, or we see its list.
+    // Sequentially consistent, as in `replace`: either it sees that we are looking, or we see its
+    // list.
     LOOKING.fetch_add(1, Ordering::SeqCst);
     // SAFETY: null, or a list that isn't freed while LOOKING counts us.
     let ranges = unsafe { REGISTERED.load(Ordering::SeqCst).as_ref() };
@@ -132,13 +133,15 @@ pub(crate) fn unregister_preemptible(code: &Range<usize>) -> bool {
 /// If the range is empty, or some of it is preemptible already.
 ///
 /// # Safety
-/// Between any two instructions of the range the goroutine may park, and go on on another thread. So the code
-/// holds no lock of the operating system's threads there, nor anything else that belongs to the thread: the
-/// address of a thread-local, what the thread pointer points to, a signal mask. No signal handler runs the
-/// code on a goroutine's own stack. The code keeps pointers that a collector must find in registers or on the
-/// stack ([`scan_stack`](crate::proc::scan_stack)), and uses no more below its stack pointer than the ABI
-/// lets it: 128 bytes on x86-64, nothing on aarch64. It isn't in SME's streaming mode, and its SVE registers
-/// have the process's length. It isn't changed, and when the registration is dropped, no goroutine is in it.
+/// Between any two instructions of the range the goroutine may park, and go on on another thread.
+/// So the code holds no lock of the operating system's threads there, nor anything else that
+/// belongs to the thread: the address of a thread-local, what the thread pointer points to, a
+/// signal mask. No signal handler runs the code on a goroutine's own stack. The code keeps pointers
+/// that a collector must find in registers or on the stack
+/// ([`scan_stack`](crate::proc::scan_stack)), and uses no more below its stack pointer than the ABI
+/// lets it: 128 bytes on x86-64, nothing on aarch64. It isn't in SME's streaming mode, and its SVE
+/// registers have the process's length. It isn't changed, and when the registration is dropped, no
+/// goroutine is in it.
 pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegistration, PreemptibleError> {
     if code.is_empty() {
         return Err(PreemptibleError::Empty(code));
@@ -179,26 +182,26 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
 /// assert_eq!(unsafe { count(b"abracadabra", b'a') }, 5);
 /// ```
 ///
-/// The function itself is preemptible, with all that the compiler inlines into it, but not the functions that
-/// it calls. Without optimisation nothing is inlined, not even the `next` of a range. A function may have
-/// attributes, a visibility, an ABI, and arguments with plain names; it has no type parameters, isn't `const`
-/// or `async`, and takes no `self`.
+/// The function itself is preemptible, with all that the compiler inlines into it, but not the
+/// functions that it calls. Without optimisation nothing is inlined, not even the `next` of a
+/// range. A function may have attributes, a visibility, an ABI, and arguments with plain names; it
+/// has no type parameters, isn't `const` or `async`, and takes no `self`.
 ///
-/// It takes a signal to stop such a function. Where a sandbox refuses to send or to handle one, a line on stderr says
-/// so, once, and goroutines stop at checks and where they wait.
+/// It takes a signal to stop such a function. Where a sandbox refuses to send or to handle one, a
+/// line on stderr says so, once, and goroutines stop at checks and where they wait.
 ///
 /// # Safety
 /// The functions are `unsafe` because each of their instructions can park. Their author and their
 /// callers ensure that at no point in them
 ///
-/// - something is kept that was obtained from a thread-local: after the instruction the thread may be
-///   another. That goes for what is inlined, too: an allocation, a print, a panic's count;
-/// - a lock is held that others need to get on, std's for example: goroutines that wait for it hold up
-///   their threads, and this one may be waiting for one of those.
+/// - something is kept that was obtained from a thread-local: after the instruction the thread may
+///   be another. That goes for what is inlined, too: an allocation, a print, a panic's count;
+/// - a lock is held that others need to get on, std's for example: goroutines that wait for it hold
+///   up their threads, and this one may be waiting for one of those.
 ///
 /// The linker collects the functions of all crates that are linked together. Where this crate is a
-/// dynamic library of its own (`-C prefer-dynamic`), it sees none of the others' functions: there, and for
-/// generated code, use [`register_preemptible`].
+/// dynamic library of its own (`-C prefer-dynamic`), it sees none of the others' functions: there,
+/// and for generated code, use [`register_preemptible`].
 #[macro_export]
 macro_rules! preemptible {
     ($(

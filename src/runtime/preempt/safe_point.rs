@@ -33,14 +33,15 @@ pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
         && !keeps_p(gp)
 }
 
-/// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no lock is
-/// held, its stack has room for its registers, and its code is preemptible. In a signal handler. Go's
-/// `isAsyncSafePoint`.
+/// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no
+/// lock is held, its stack has room for its registers, and its code is preemptible. In a signal
+/// handler. Go's `isAsyncSafePoint`.
 pub(in crate::runtime) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool {
     let stack = gp.stack.get();
     mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
         && can_preempt_m(mp)
-        // The stack pointer is in another stack if a handler of the program's has interrupted the goroutine.
+        // The stack pointer is in another stack if a handler of the program's has interrupted the
+        // goroutine.
         && sp >= stack.lo + ASYNC_PREEMPT_STACK
         && sp < stack.hi
         && sp.is_multiple_of(SP_ALIGN)

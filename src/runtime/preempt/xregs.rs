@@ -2,8 +2,8 @@
 //!
 //! A goroutine that is preempted keeps all its registers. The general ones are on its stack, where
 //! addresses among them are found. The vector registers take more room than a small stack has: 832
-//! bytes with AVX, 2,696 with AVX-512, 11 KiB with AMX. They are saved on g0's stack, and moved from
-//! there to a block that hangs on the G for as long as it isn't running.
+//! bytes with AVX, 2,696 with AVX-512, 11 KiB with AMX. They are saved on g0's stack, and moved
+//! from there to a block that hangs on the G for as long as it isn't running.
 //!
 //! A block goes from G to G. The goroutine that resumes puts its block on the list of its P
 //! *before* it has read the registers from it. That is in time: only this M takes from that list,
@@ -99,8 +99,8 @@ fn running() -> Option<(&'static G, &'static P)> {
     Some((gp, gp.m.get()?.p.peek()?))
 }
 
-/// Adjusts the addresses of a stack among the registers at `regs`, which were saved at a check: a processor may
-/// save general registers with the vector registers.
+/// Adjusts the addresses of a stack among the registers at `regs`, which were saved at a check: a
+/// processor may save general registers with the vector registers.
 ///
 /// # Safety
 /// They are there, and the caller's alone.

@@ -136,7 +136,8 @@ impl Samples {
     /// Passes each sample that there is to `f`.
     fn drain(&self, mut f: impl FnMut(&Seen, usize)) {
         for i in (0..PLACES).filter(|&i| self.take(i, FULL)) {
-            // SAFETY: the place is ours, and a handler has left it full; what it saw is dropped here, once.
+            // SAFETY: the place is ours, and a handler has left it full; what it saw is dropped
+            // here, once.
             f(&unsafe { (*self.places[i].seen.get()).assume_init_read() }, self.bytes(i));
             self.publish(i, FREE);
         }

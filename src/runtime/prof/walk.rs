@@ -1,7 +1,7 @@
 //! The frames of a stack that was copied: copies that an unwinder can walk, and can't leave.
 //!
-//! As when a stack is moved, each word that looks like an address of the stack is changed to point into the copy; if
-//! what it points to wasn't copied, into the zeros behind it, where a walk ends.
+//! As when a stack is moved, each word that looks like an address of the stack is changed to point
+//! into the copy; if what it points to wasn't copied, into the zeros behind it, where a walk ends.
 
 use std::io;
 use std::ptr;
@@ -37,10 +37,12 @@ impl Copies {
         Ok(Copies(MmapOptions::new().len(COPIED + 2 * BEYOND).map_anon()?))
     }
 
-    /// Fills the copies with what a handler has copied; returns the registers, changed to lead there.
+    /// Fills the copies with what a handler has copied; returns the registers, changed to lead
+    /// there.
     ///
     /// # Safety
-    /// The bytes of the parts are at `from`, aligned, one behind the other, and nobody changes them.
+    /// The bytes of the parts are at `from`, aligned, one behind the other, and nobody changes
+    /// them.
     pub(super) unsafe fn fill(&mut self, parts: &[Part; 2], from: usize, mut regs: Regs) -> Regs {
         let base = self.0.as_mut_ptr().expose_provenance();
         let [first, second] = *parts;
@@ -49,8 +51,8 @@ impl Copies {
         let mut from = from;
         for Moved { part, to } in &moved {
             for at in (0..part.len + BEYOND).step_by(size_of::<usize>()) {
-                // SAFETY: an aligned word of the part, as the caller says, and one of our memory, which has room for
-                // both and what is beyond.
+                // SAFETY: an aligned word of the part, as the caller says, and one of our memory,
+                // which has room for both and what is beyond.
                 unsafe {
                     let inside = at < part.len;
                     let word =
@@ -69,7 +71,8 @@ impl Copies {
         if !self.0.as_ptr_range().contains(&ptr::with_exposed_provenance(regs.sp)) {
             return Pcs::one(regs.pc);
         }
-        // SAFETY: they lead into our memory. If a rule of the interrupted code leads elsewhere, the fault ends the walk.
+        // SAFETY: they lead into our memory. If a rule of the interrupted code leads elsewhere, the
+        // fault ends the walk.
         unsafe { callers_of(regs) }
     }
 }

@@ -22,7 +22,8 @@ impl Origin {
         Origin { ancestors: of(gp).to_vec(), ..Origin::without_ancestors(gp) }
     }
 
-    /// The origin of `gp`, which may end at any time: its ancestors, which would be freed then, aren't read.
+    /// The origin of `gp`, which may end at any time: its ancestors, which would be freed then,
+    /// aren't read.
     pub(super) fn without_ancestors(gp: &G) -> Origin {
         Origin {
             gopc: gp.gopc.get(),

@@ -15,7 +15,8 @@ use crate::runtime::report::traceback::{traceback, write_header};
 use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
 
-/// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of all.
+/// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of
+/// all.
 ///
 /// ```text
 /// goroutine 7 "worker" [chan receive, 3 minutes]:

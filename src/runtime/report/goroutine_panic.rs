@@ -1,5 +1,5 @@
-//! Panics of goroutines: which it is, in front of std's message, and behind that of a sanitizer; and Go's way with one
-//! that nobody takes.
+//! Panics of goroutines: which it is, in front of std's message, and behind that of a sanitizer;
+//! and Go's way with one that nobody takes.
 
 use std::fmt::{self, Display, Formatter};
 use std::panic::{set_hook, take_hook};
@@ -14,8 +14,8 @@ use crate::runtime::data::runtime2::G;
 use crate::runtime::report::panic::{Shown, dopanic, startpanic};
 use crate::runtime::report::traceback::Named;
 
-/// Has a line printed in front of std's message of a panic: whose it is. A program that has set a hook of its
-/// own gets what that prints, and nothing else.
+/// Has a line printed in front of std's message of a panic: whose it is. A program that has set a
+/// hook of its own gets what that prints, and nothing else.
 pub(in crate::runtime) fn install_panic_hook() {
     // Nobody who panics may change the hook: the runtime is started by a destructor.
     if thread::panicking() {
@@ -34,8 +34,8 @@ pub(in crate::runtime) fn install_panic_hook() {
     }
 }
 
-/// Has it said, behind an error that a sanitizer ends the process for, which goroutine ran on that thread: a report of
-/// AddressSanitizer's knows threads alone.
+/// Has it said, behind an error that a sanitizer ends the process for, which goroutine ran on that
+/// thread: a report of AddressSanitizer's knows threads alone.
 pub(in crate::runtime) fn install_sanitizer_hook() {
     extern "C" fn print() {
         print_whose("ran on that thread");
@@ -43,8 +43,8 @@ pub(in crate::runtime) fn install_sanitizer_hook() {
     before_death(print);
 }
 
-/// Says which goroutine runs here and what it does, if it is one: a thread of the program's that is made one while it
-/// waits isn't.
+/// Says which goroutine runs here and what it does, if it is one: a thread of the program's that is
+/// made one while it waits isn't.
 fn print_whose(does: &str) {
     let mp = this_m().filter(|mp| !mp.isextra.get());
     if let Some(gp) = mp.and_then(|mp| mp.curg.get()) {
@@ -77,8 +77,9 @@ pub(crate) fn fatalpanic(gp: &'static G) -> ! {
     })
 }
 
-/// Ends the process because the running goroutine has panicked in a language that is ported onto this, and nobody
-/// recovers: prints `text` as it is, and the goroutine. Go's `fatalpanic`, after its `printpanics`.
+/// Ends the process because the running goroutine has panicked in a language that is ported onto
+/// this, and nobody recovers: prints `text` as it is, and the goroutine. Go's `fatalpanic`, after
+/// its `printpanics`.
 #[cold]
 pub(crate) fn fatalpanic_of_port(text: &str) -> ! {
     systemstack(|| {

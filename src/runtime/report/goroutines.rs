@@ -18,8 +18,8 @@ pub(crate) struct Doing {
     pub(crate) labels: Option<Arc<LabelMap>>,
 }
 
-/// Has `f` get what each goroutine does, but the runtime's own. The world isn't stopped: each goroutine is, for as long
-/// as it is looked at. On a thread that isn't ours.
+/// Has `f` get what each goroutine does, but the runtime's own. The world isn't stopped: each
+/// goroutine is, for as long as it is looked at. On a thread that isn't ours.
 pub(crate) fn each_goroutine(mut f: impl FnMut(Doing)) {
     for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
         let looked = look(gp, None, |looked| {

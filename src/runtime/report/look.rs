@@ -23,8 +23,8 @@ pub(super) struct Looked {
     pub(super) still: bool,
 }
 
-/// Has `note` look at `gp`, and finds its frames, if they can be had; none if it hasn't begun or has ended. `me` is
-/// the caller's goroutine. On g0, or on a thread that isn't ours.
+/// Has `note` look at `gp`, and finds its frames, if they can be had; none if it hasn't begun or
+/// has ended. `me` is the caller's goroutine. On g0, or on a thread that isn't ours.
 pub(super) fn look<T>(
     gp: &'static G,
     me: Option<&G>,
@@ -32,7 +32,8 @@ pub(super) fn look<T>(
 ) -> Option<(Option<Pcs>, T)> {
     if me.is_some_and(|me| ptr::eq(me, gp)) {
         let noted = note(&Looked { status: GRUNNING, still: true });
-        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left it.
+        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left
+        // it.
         return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), noted));
     }
     let state = loop {

@@ -9,8 +9,9 @@
 //!
 //! Nothing stops while metrics are read: each is as it was at a moment of its own.
 //!
-//! How long goroutines wait for a P, and for mutexes, is sampled: one wait in 128 is measured, on average.
-//! (In Go it is one in 8: a switch there takes longer, and so the clock costs less beside it.)
+//! How long goroutines wait for a P, and for mutexes, is sampled: one wait in 128 is measured, on
+//! average. (In Go it is one in 8: a switch there takes longer, and so the clock costs less beside
+//! it.)
 
 use std::sync::atomic::Ordering;
 
@@ -97,7 +98,8 @@ pub enum Value {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Float64Histogram {
-    /// The count of each bucket: `counts[i]` is for measures from `buckets[i]` on, below `buckets[i + 1]`.
+    /// The count of each bucket: `counts[i]` is for measures from `buckets[i]` on, below
+    /// `buckets[i + 1]`.
     pub counts: Vec<u64>,
     /// The bounds of the buckets, from the lowest to the highest: one more than there are buckets.
     pub buckets: Vec<f64>,
@@ -114,7 +116,8 @@ pub fn all() -> &'static [Description] {
     &ALL
 }
 
-/// The value of the metric with this name; none if there is no such metric. Go's `metrics.Read`, of one.
+/// The value of the metric with this name; none if there is no such metric. Go's `metrics.Read`, of
+/// one.
 ///
 /// ```
 /// use gosched::metrics::{self, Value};

@@ -1,5 +1,5 @@
-//! Everything that is printed: fatal errors, stacks of goroutines, the scheduler's state, metrics. Go's
-//! `panic.go` and `traceback.go`.
+//! Everything that is printed: fatal errors, stacks of goroutines, the scheduler's state, metrics.
+//! Go's `panic.go` and `traceback.go`.
 //!
 //! A fatal error may occur with any lock held, malloc's too, and in the middle of any change. So
 //! its report

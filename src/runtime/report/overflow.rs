@@ -13,9 +13,9 @@ use crate::runtime::report::panic::startpanic;
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{Mine, goroutineheader, traceback, tracebackothers};
 
-/// The report of an overflow, and the end of the process: first what is known without the goroutine's frames,
-/// then those that begin with `frames`, if they are there. Of a goroutine that has written over what lies
-/// below its stack, nothing is read.
+/// The report of an overflow, and the end of the process: first what is known without the
+/// goroutine's frames, then those that begin with `frames`, if they are there. Of a goroutine that
+/// has written over what lies below its stack, nothing is read.
 pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! {
     startpanic(ThrowType::User);
     let stack = gp.stack.get();
@@ -34,7 +34,8 @@ pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&R
     let mut out = Stderr::new();
     let _ = match frames.filter(|_| level.frames > 0) {
         Some(regs) => {
-            // SAFETY: the goroutine, which this thread has left for g0, is at these registers for good.
+            // SAFETY: the goroutine, which this thread has left for g0, is at these registers for
+            // good.
             let pcs = unsafe { gcallers(gp, regs) };
             traceback(&mut out, &mut symbols, Some(&pcs), &Origin::of(gp))
         }
@@ -48,8 +49,8 @@ pub(super) fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&R
     end()
 }
 
-/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the goroutine's
-/// registers, and with a frame from which an unwinder goes on there.
+/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the
+/// goroutine's registers, and with a frame from which an unwinder goes on there.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_overflow(addr: usize, regs: &Regs) -> ! {
     let Some(gp) = curg() else { throw("overflow of no goroutine") };

@@ -1,5 +1,5 @@
-//! The report of a fatal error, which ends the process with status 2: Go's `startpanic`, `dopanic` and
-//! `freezetheworld`. `throw` and `fatal`, in `base/fatal.rs`, call it.
+//! The report of a fatal error, which ends the process with status 2: Go's `startpanic`, `dopanic`
+//! and `freezetheworld`. `throw` and `fatal`, in `base/fatal.rs`, call it.
 
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,8 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
 
 /// Which goroutines a report shows, where `GOTRACEBACK` doesn't say that it is none.
 pub(super) enum Shown {
-    /// All if it asks for that, else none: the report itself has said enough. `first` comes before others.
+    /// All if it asks for that, else none: the report itself has said enough. `first` comes before
+    /// others.
     All { first: Option<&'static G> },
     /// All if it asks for that, else this thread's own.
     Mine,
@@ -59,8 +60,8 @@ pub(super) fn dopanic(kind: ThrowType, shown: Shown) -> ! {
     end()
 }
 
-/// Claims the right to report a fatal error. A thread that comes second waits for the end of the process.
-/// Go's `startpanic_m`.
+/// Claims the right to report a fatal error. A thread that comes second waits for the end of the
+/// process. Go's `startpanic_m`.
 pub(super) fn startpanic(kind: ThrowType) {
     let mp = this_m();
     if let Some(mp) = mp {
@@ -82,8 +83,8 @@ pub(super) fn startpanic(kind: ThrowType) {
     freezetheworld();
 }
 
-/// Keeps other M's from running goroutines, as well as it can, while a fatal error is reported: takes no
-/// lock, as the failing code may hold any. Go's `freezetheworld`.
+/// Keeps other M's from running goroutines, as well as it can, while a fatal error is reported:
+/// takes no lock, as the failing code may hold any. Go's `freezetheworld`.
 fn freezetheworld() {
     if gomaxprocs() == 0 {
         return; // the runtime hasn't started

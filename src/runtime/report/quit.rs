@@ -34,9 +34,9 @@ static SIGCODE: AtomicI32 = AtomicI32::new(0);
 static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
 /// Installs the handler, unless the program handles SIGQUIT, or ignores it by
-/// [`ignore`](crate::signal::ignore). It is also installed if the process was started with the signal
-/// ignored, as shells do in the background: as in Go, whoever sends SIGQUIT there wants the report. Part of
-/// Go's `initsig`.
+/// [`ignore`](crate::signal::ignore). It is also installed if the process was started with the
+/// signal ignored, as shells do in the background: as in Go, whoever sends SIGQUIT there wants the
+/// report. Part of Go's `initsig`.
 pub(in crate::runtime) fn install_quit_handler() {
     if signal_ignored(libc::SIGQUIT) {
         return;
@@ -50,7 +50,8 @@ pub(in crate::runtime) fn install_quit_handler() {
 
 #[unsafe(no_mangle)]
 extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
+    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it
+    // returns.
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
     // The first may not have returned yet: only that one writes below.
     if BEGUN.swap(true, Ordering::Relaxed) {
@@ -64,8 +65,8 @@ extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mu
         M_ID.store(mp.id.get(), Ordering::Relaxed);
         GP.store(mp.curg.get().map_or(ptr::null_mut(), G::as_ptr), Ordering::Relaxed);
     }
-    // Sequentially consistent: sysmon sets sysmonwait and then looks at this. Either it sees this, or we see
-    // that it sleeps and wake it. And release: sysmon finds what was stored above.
+    // Sequentially consistent: sysmon sets sysmonwait and then looks at this. Either it sees this,
+    // or we see that it sleeps and wake it. And release: sysmon finds what was stored above.
     ASKED.store(true, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
@@ -75,8 +76,8 @@ pub(in crate::runtime) fn asked_to_quit() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Prints the report if a SIGQUIT has asked for it, and ends the process. On sysmon's thread. The last part
-/// of Go's `sighandler`.
+/// Prints the report if a SIGQUIT has asked for it, and ends the process. On sysmon's thread. The
+/// last part of Go's `sighandler`.
 pub(in crate::runtime) fn quit_if_asked() {
     if asked_to_quit() {
         report()
@@ -87,8 +88,8 @@ pub(in crate::runtime) fn quit_if_asked() {
 #[inline(never)]
 fn report() -> ! {
     startpanic(ThrowType::User);
-    // Those that wait in a signal handler couldn't leave a copy of their stacks. From here on, nobody is asked to wait
-    // there who comes late: the world is about to stop.
+    // Those that wait in a signal handler couldn't leave a copy of their stacks. From here on,
+    // nobody is asked to wait there who comes late: the world is about to stop.
     let_some_go(usize::MAX);
     eprintln!("SIGQUIT: quit");
     let (pc, m) = (PC.load(Ordering::Relaxed), M_ID.load(Ordering::Relaxed));

@@ -55,9 +55,9 @@ impl<T: Display> Display for OrNil<T> {
     }
 }
 
-/// Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if `detailed` also
-/// one for each P, M and G, as with `scheddetail=1`. Does nothing before the first [`run`](crate::run).
-/// Go's `schedtrace`, in `proc.go`.
+/// Writes the scheduler's state to stderr: a line as with `GODEBUG=schedtrace=N`, and if `detailed`
+/// also one for each P, M and G, as with `scheddetail=1`. Does nothing before the first
+/// [`run`](crate::run). Go's `schedtrace`, in `proc.go`.
 pub fn schedtrace(detailed: bool) {
     entry_check();
     if started() {

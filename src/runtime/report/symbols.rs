@@ -119,9 +119,9 @@ impl Symbols {
         self.named.clear();
     }
 
-    /// Prints the frames at these addresses, and that there may be more. The runtime's frames are left out,
-    /// unless the level asks for them or there are no others; so are those of what the program calls, in
-    /// which its closures are if they were inlined there. Go's `traceback2`.
+    /// Prints the frames at these addresses, and that there may be more. The runtime's frames are
+    /// left out, unless the level asks for them or there are no others; so are those of what the
+    /// program calls, in which its closures are if they were inlined there. Go's `traceback2`.
     pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         pcs.iter().for_each(|&pc| self.look_up(pc));
         let found = pcs.iter().flat_map(|&pc| self.at(pc)).map(Symbol::whose).max();

@@ -116,8 +116,8 @@ pub(super) enum Mine {
     Printed,
 }
 
-/// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes no lock of
-/// the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
+/// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes
+/// no lock of the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
 pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
     let me = curg();
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
@@ -177,10 +177,11 @@ fn frames_of_mine(gp: &G) -> Option<Pcs> {
 /// How long another thread's scan bit is waited for.
 const PATIENCE_NS: i64 = 1_000_000_000;
 
-/// Sets the scan bit of `gp` for good, if it has begun and doesn't run. Returns the state that it had.
+/// Sets the scan bit of `gp` for good, if it has begun and doesn't run. Returns the state that it
+/// had.
 ///
-/// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on. If it is
-/// never cleared, that thread waits for the end of the process, or is this one.
+/// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on.
+/// If it is never cleared, that thread waits for the end of the process, or is this one.
 fn hold(gp: &G) -> u32 {
     let mut limit = None;
     loop {
@@ -204,9 +205,9 @@ fn hold(gp: &G) -> u32 {
     }
 }
 
-/// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can return on that
-/// stack afterwards, as a deep one is cut. std's way needs memory and a lock: if it fails, the frames are
-/// printed as those of other goroutines are.
+/// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can
+/// return on that stack afterwards, as a deep one is cut. std's way needs memory and a lock: if it
+/// fails, the frames are printed as those of other goroutines are.
 pub(super) fn print_backtrace(symbols: &mut Symbols) {
     if gotraceback().frames == 0 {
         return;
@@ -228,8 +229,9 @@ pub(super) fn print_backtrace(symbols: &mut Symbols) {
     }
 }
 
-/// If the calling stack has more frames than are printed, cuts it there, by a return address of 0: to walk
-/// the millions of frames that an overflow can have would take seconds. Says whether it has cut.
+/// If the calling stack has more frames than are printed, cuts it there, by a return address of 0:
+/// to walk the millions of frames that an overflow can have would take seconds. Says whether it has
+/// cut.
 fn cut_stack() -> bool {
     /// The size of a frame, at most: what is larger isn't a frame but a change of stacks.
     const MAX_FRAME: usize = 1 << 20;
@@ -246,10 +248,11 @@ fn cut_stack() -> bool {
     }
 
     unsafe extern "C" fn trace(context: *mut c_void, walk: *mut c_void) -> c_int {
-        // SAFETY: the unwinder passes its context, and cut_stack's walk. The words from one frame's CFA to
-        // the next one's are a frame, whose return address is near the end where the search begins: in
-        // systemstack's, too, which leads to another stack. (Where a signal has interrupted there is none,
-        // but that is within the first frames.) Nothing returns by the address that is changed.
+        // SAFETY: the unwinder passes its context, and cut_stack's walk. The words from one frame's
+        // CFA to the next one's are a frame, whose return address is near the end where the search
+        // begins: in systemstack's, too, which leads to another stack. (Where a signal has
+        // interrupted there is none, but that is within the first frames.) Nothing returns by the
+        // address that is changed.
         unsafe {
             let walk = &mut *walk.cast::<Walk>();
             walk.frames += 1;
@@ -276,7 +279,8 @@ fn cut_stack() -> bool {
         if !walk.cut {
             return most > INNER_FRAMES;
         }
-        // Walks again, as the word may have been another with the same value: then the next frame is cut.
+        // Walks again, as the word may have been another with the same value: then the next frame
+        // is cut.
         most += 1;
     }
 }

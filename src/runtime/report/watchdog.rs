@@ -1,5 +1,5 @@
-//! The watchdog of a fatal error's report: a step that waits forever is ended, and a report that takes too
-//! long is given up.
+//! The watchdog of a fatal error's report: a step that waits forever is ended, and a report that
+//! takes too long is given up.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -37,15 +37,15 @@ static ENDED: AtomicI32 = AtomicI32::new(0);
 
 /// Sets the watchdog on the report of this thread. What was printed when it is given up has to do.
 pub(super) fn give_up_after_a_while() {
-    // A panic's message is printed with the lock held that std's backtraces take: so if this thread panics,
-    // it waits for itself.
+    // A panic's message is printed with the lock held that std's backtraces take: so if this thread
+    // panics, it waits for itself.
     PATIENCE.store(if std::thread::panicking() { 1 } else { LOCKED }, Ordering::Relaxed);
     more_time();
     let tick = patience(TICK * 1000) / 1000;
     let tick = libc::timeval { tv_sec: tick / 1_000_000, tv_usec: tick % 1_000_000 };
     let every_tick = libc::itimerval { it_interval: tick, it_value: tick };
-    // SAFETY: all zero is a valid action and an empty set. The handler may interrupt anything: it counts,
-    // writes to stderr and exits, or ends what was made to be ended.
+    // SAFETY: all zero is a valid action and an empty set. The handler may interrupt anything: it
+    // counts, writes to stderr and exits, or ends what was made to be ended.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = watch as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
@@ -68,7 +68,8 @@ pub(super) fn more_time() {
 
 /// A tick, on any thread, or one that another thread has passed to the reporter's.
 extern "C" fn watch(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it returns.
+    // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it
+    // returns.
     let (passed, mut context) = unsafe { ((*info).si_code == libc::SI_TKILL, Sigctxt(&mut *context.cast())) };
     let left = if passed { LEFT.load(Ordering::Relaxed) } else { LEFT.fetch_sub(1, Ordering::Relaxed) };
     if left < -LOCKED {

@@ -30,8 +30,8 @@ extern "C" fn gosched_badmcall2() -> ! {
     throw("runtime: mcall function returned")
 }
 
-/// systemstack was called on a stack that is no goroutine's, g0's or signal handler's: on an unknown
-/// stack, a line and an exit are all that is safe. Go's `badsystemstack`.
+/// systemstack was called on a stack that is no goroutine's, g0's or signal handler's: on an
+/// unknown stack, a line and an exit are all that is safe. Go's `badsystemstack`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badsystemstack() -> ! {
     eprintln!("fatal: systemstack called from unexpected goroutine");

@@ -91,8 +91,8 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
     let (gp, _) = goroutine();
     let c = gp.coroarg.replace(ptr::null_mut());
     acquire(c);
-    // SAFETY: newcoro's caller has promised that the Coro stays until the coroutine has ended, and that
-    // `f(c, arg)` may be called here. When it has returned, nothing on this stack is needed.
+    // SAFETY: newcoro's caller has promised that the Coro stays until the coroutine has ended, and
+    // that `f(c, arg)` may be called here. When it has returned, nothing on this stack is needed.
     unsafe {
         let Some(f) = (*c).f.get() else { throw("corostart: no function") };
         f(c, arg);
@@ -105,8 +105,8 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
 /// `coroexit`.
 ///
 /// # Safety
-/// On the goroutine of the coroutine `c`, which stays until it has ended. Nothing on the stack is needed
-/// any more: no destructor there runs.
+/// On the goroutine of the coroutine `c`, which stays until it has ended. Nothing on the stack is
+/// needed any more: no destructor there runs.
 unsafe fn coroexit(c: *mut Coro) -> ! {
     let (gp, _) = goroutine();
     release(c);
@@ -156,8 +156,8 @@ pub(crate) unsafe fn coroswitch_of_two(gp: &'static G, mp: &'static M, c: *const
 unsafe fn leave_in(gp: &'static G, c: *const Coro, coroswitch_m: unsafe extern "C" fn(*mut G) -> !) {
     gp.coroarg.set(c.cast_mut());
     release(c);
-    // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the next
-    // switch resumes it.
+    // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the
+    // next switch resumes it.
     unsafe { mcall_by_jump(coroswitch_m) }
     acquire(c);
 }
@@ -185,7 +185,8 @@ unsafe extern "C" fn coroswitch_claimed_m(gp: *mut G) -> ! {
 unsafe fn switch_on_g0<const CLAIMED: bool>(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
-    // SAFETY: coroswitch or coroexit has set it; their callers promised that it stays until the switch.
+    // SAFETY: coroswitch or coroexit has set it; their callers promised that it stays until the
+    // switch.
     let c = unsafe { &*gp.coroarg.replace(ptr::null_mut()) };
     let Some(mp) = gp.m.get() else { throw("coroswitch: no m") };
     if !CLAIMED && gp.coroexit.get() {
@@ -229,8 +230,8 @@ fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
     unsafe { run_waiting::<false>(mp, gnext) }
 }
 
-/// Leaves `gp` in the coroutine; returns the goroutine that was there, which the caller owns now. After
-/// that `c` may be gone.
+/// Leaves `gp` in the coroutine; returns the goroutine that was there, which the caller owns now.
+/// After that `c` may be gone.
 #[inline(always)]
 fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
     loop {

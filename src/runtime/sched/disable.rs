@@ -50,8 +50,8 @@ pub(super) fn sched_enabled(gp: &G) -> bool {
     !user_disabled() || gp.ext.system.get()
 }
 
-/// Keeps `gp`, which was taken from a queue, until user goroutines may run; false if it may run. For
-/// `schedule`.
+/// Keeps `gp`, which was taken from a queue, until user goroutines may run; false if it may run.
+/// For `schedule`.
 #[cold]
 pub(super) fn hold_back(gp: &'static G) -> bool {
     lock(&sched().lock);

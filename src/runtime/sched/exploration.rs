@@ -45,14 +45,15 @@ pub(crate) struct Seen<'a> {
     pub(crate) left: &'a [(&'static G, u32)],
 }
 
-/// Runs the goroutine that `make` makes, and all that come of it, until none of them can. There is one P. `look`
-/// gets how it has ended, what has happened, and those that are left, before these are given up. Neither panics.
+/// Runs the goroutine that `make` makes, and all that come of it, until none of them can. There is
+/// one P. `look` gets how it has ended, what has happened, and those that are left, before these
+/// are given up. Neither panics.
 ///
 /// # Errors
 /// Those of `make`.
 ///
-/// On a goroutine that isn't of an exploration, while there is no other exploration. `strategy` doesn't use the
-/// runtime.
+/// On a goroutine that isn't of an exploration, while there is no other exploration. `strategy`
+/// doesn't use the runtime.
 pub(crate) fn explore_run<T, R>(
     strategy: &mut dyn Strategy,
     limits: &Limits,
@@ -137,8 +138,8 @@ unsafe fn clear(run: &mut Run) {
 
 /// The run begins: its driver waits.
 unsafe extern "C" fn begin(_driver: *mut G, _: *mut c_void) -> bool {
-    // SAFETY: on g0, where the P is kept, if there is one; without, nobody else has it who would use the run, as it
-    // doesn't go yet.
+    // SAFETY: on g0, where the P is kept, if there is one; without, nobody else has it who would
+    // use the run, as it doesn't go yet.
     unsafe { run() }.goes = true;
     true
 }
@@ -149,7 +150,8 @@ pub(crate) fn explored_number() -> Option<u32> {
     Some(gp.ext.number.load(Ordering::Relaxed))
 }
 
-/// The running goroutine ends by a panic with this text: if it is one of an exploration, its run has failed.
+/// The running goroutine ends by a panic with this text: if it is one of an exploration, its run
+/// has failed.
 #[cold]
 #[inline(never)]
 pub(crate) fn note_panic(text: Option<&str>) {
@@ -166,8 +168,8 @@ pub(crate) fn note_panic(text: Option<&str>) {
 /// Waits until all other goroutines of the exploration wait; false if another one waits for that.
 pub(crate) fn wait_for_others() -> bool {
     let mut alone = true;
-    // SAFETY: on a goroutine of an exploration. note_others doesn't park or unwind; what it is given is on the stack of
-    // a goroutine that has parked, and is fixed. `next` makes it ready.
+    // SAFETY: on a goroutine of an exploration. note_others doesn't park or unwind; what it is
+    // given is on the stack of a goroutine that has parked, and is fixed. `next` makes it ready.
     unsafe {
         let alone = (&raw mut alone).cast();
         gopark(Some(note_others), alone, WaitReason::Zero, TraceBlockReason::Generic, 1);
@@ -177,7 +179,8 @@ pub(crate) fn wait_for_others() -> bool {
 
 /// Notes who waits for the others, or has it go on.
 unsafe extern "C" fn note_others(gp: *mut G, alone: *mut c_void) -> bool {
-    // SAFETY: gopark passes the G that parks, which is never freed, and the place that it was given.
+    // SAFETY: gopark passes the G that parks, which is never freed, and the place that it was
+    // given.
     unsafe {
         let noted = note_waiter(&*gp);
         alone.cast::<bool>().write(noted);

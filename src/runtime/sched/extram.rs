@@ -1,17 +1,17 @@
 //! Extra M's, for foreign threads that have to wait as a goroutine does: Go's `needm` and `dropm`.
 //!
-//! Such a thread can make goroutines and ready them without an M. To park, it needs a G that others can
-//! ready, and an M to sleep on: it borrows an extra M ([`needm`]), with a G that is locked to it, and
-//! gives it back ([`dropm`]). In between it is a goroutine like any other that is locked to its thread;
-//! at first in a system call, like one that has called C code:
+//! Such a thread can make goroutines and ready them without an M. To park, it needs a G that others
+//! can ready, and an M to sleep on: it borrows an extra M ([`needm`]), with a G that is locked to
+//! it, and gives it back ([`dropm`]). In between it is a goroutine like any other that is locked to
+//! its thread; at first in a system call, like one that has called C code:
 //!
 //! ```text
 //!     needm   exitsyscall   (runs, parks, ...)   entersyscallblock   dropm
 //! ```
 //!
-//! What the goroutine runs on is the thread's own stack, and g0's is a segment that comes with the M. (Go
-//! has it the other way round, and calls back on a goroutine's stack.) The thread's signal stack and mask
-//! stay as they are.
+//! What the goroutine runs on is the thread's own stack, and g0's is a segment that comes with the
+//! M. (Go has it the other way round, and calls back on a goroutine's stack.) The thread's signal
+//! stack and mask stay as they are.
 
 use std::cell::Cell;
 use std::io;
@@ -48,8 +48,8 @@ fn lockextra() -> Option<&'static M> {
     EXTRAM.0.get()
 }
 
-/// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks it. An M on the list
-/// doesn't count for deadlock. Go's `unlockextra`.
+/// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks it. An M on the
+/// list doesn't count for deadlock. Go's `unlockextra`.
 fn unlockextra(mp: Option<&'static M>, delta: i32) {
     EXTRAM.0.set(mp);
     EXTRAM_LENGTH.store(extram_length() + delta, Ordering::Relaxed);
@@ -129,7 +129,8 @@ fn this_stack() -> io::Result<Stack> {
     Ok(stack)
 }
 
-/// Gives this thread, which isn't ours, an extra M, with its goroutine in a system call. Go's `needm`.
+/// Gives this thread, which isn't ours, an extra M, with its goroutine in a system call. Go's
+/// `needm`.
 fn needm() -> io::Result<()> {
     let stack = this_stack()?;
     let mp = get_extra_m()?;
@@ -160,8 +161,8 @@ fn dropm() {
     gp.preempt_stop.store(false, Ordering::Relaxed);
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
     forget_stack_limit(mp);
-    // SAFETY: the thread runs on no G's stack any more: on its own, as a foreign thread. What follows
-    // knows its M.
+    // SAFETY: the thread runs on no G's stack any more: on its own, as a foreign thread. What
+    // follows knows its M.
     unsafe { setg(None) };
     mp.has_no_thread();
     add_extra_m(mp);
@@ -181,8 +182,8 @@ impl Guest {
             throw("needm: on a thread that has an m");
         }
         needm()?;
-        // SAFETY: needm has put this G into a system call, as entersyscall would. Thread-locals stay
-        // right, as the goroutine is locked to this thread.
+        // SAFETY: needm has put this G into a system call, as entersyscall would. Thread-locals
+        // stay right, as the goroutine is locked to this thread.
         unsafe { exitsyscall() };
         Ok(Guest { not_send: PhantomData })
     }
@@ -191,8 +192,9 @@ impl Guest {
 impl Drop for Guest {
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: on the goroutine that `new` has made of this thread, which holds no runtime lock. No
-        // exitsyscall follows, as dropm ends the goroutine in the system call, nor does anything park.
+        // SAFETY: on the goroutine that `new` has made of this thread, which holds no runtime lock.
+        // No exitsyscall follows, as dropm ends the goroutine in the system call, nor does anything
+        // park.
         unsafe { entersyscallblock() };
         dropm();
     }

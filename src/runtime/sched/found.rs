@@ -19,7 +19,8 @@ use crate::runtime::sched::poll::{end_longer_poll, worth_polling};
 use crate::runtime::sched::timers::check_timers_no_p;
 use crate::runtime::sched::wake::{has_work, wakep};
 
-/// [`resetspinning`], for an M that has found work, or gives its P away, if it spins or owes a wake.
+/// [`resetspinning`], for an M that has found work, or gives its P away, if it spins or owes a
+/// wake.
 #[inline(always)]
 pub(super) fn pay_wakes(mp: &M) {
     if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
@@ -56,8 +57,8 @@ fn is_work_left(procs: &Procs) -> bool {
     global || has_work(procs)
 }
 
-/// Whether a timer would be late if this M ran a goroutine to the end of its time slice, and no M waits for it in the
-/// poller.
+/// Whether a timer would be late if this M ran a goroutine to the end of its time slice, and no M
+/// waits for it in the poller.
 fn is_timer_left(procs: &Procs) -> bool {
     let next = check_timers_no_p(procs, 0);
     next != 0 && next < nanotime() + FORCE_PREEMPT_NS && !end_longer_poll(next)

@@ -53,25 +53,27 @@ unsafe extern "C" fn goexit0_claimed(gp: *mut G) -> ! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
     let mp = getm();
-    // SAFETY: mcall, or the assembly that ends a goroutine, passes the G that was running; G's are never
-    // freed.
+    // SAFETY: mcall, or the assembly that ends a goroutine, passes the G that was running; G's are
+    // never freed.
     if gdestroy(mp, unsafe { &*gp }) {
         end_thread(mp)
     }
-    // SAFETY: on g0, where assembly calls this, with the P kept; gdestroy has dropped the goroutine.
+    // SAFETY: on g0, where assembly calls this, with the P kept; gdestroy has dropped the
+    // goroutine.
     unsafe { schedule(mp) }
 }
 
 /// Goes back to mstart, which ends the thread. On g0, whose frames aren't needed any more.
 #[cold]
 pub(super) fn end_thread(mp: &M) -> ! {
-    // SAFETY: on g0, whose `sched` mstart has filled with the place where it goes on, for this one return.
+    // SAFETY: on g0, whose `sched` mstart has filled with the place where it goes on, for this one
+    // return.
     unsafe { gogo(&mp.ext.g0.sched, 0) }
 }
 
-/// Frees what a G that has ended has, and the G itself unless a handle holds it. Says whether it was
-/// locked to this thread, which must end then: the goroutine may have changed the thread in ways that
-/// others don't expect. Go's `gdestroy`.
+/// Frees what a G that has ended has, and the G itself unless a handle holds it. Says whether it
+/// was locked to this thread, which must end then: the goroutine may have changed the thread in
+/// ways that others don't expect. Go's `gdestroy`.
 #[inline(always)]
 pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     trace(|| Event::GoEnd(gp));

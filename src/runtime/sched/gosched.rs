@@ -1,4 +1,5 @@
-//! Giving up the P and coming back: Go's `Gosched`, `goschedguarded`, `goschedIfBusy` and `goyield`.
+//! Giving up the P and coming back: Go's `Gosched`, `goschedguarded`, `goschedIfBusy` and
+//! `goyield`.
 
 use std::sync::atomic::Ordering;
 
@@ -107,7 +108,8 @@ pub(crate) unsafe fn gosched_if_busy() {
 pub(crate) unsafe fn goschedguarded() {
     let (gp, mp) = goroutine();
     wire_while_panicking(gp, mp);
-    // SAFETY: on a goroutine, as goroutine() has checked; goschedguarded_m queues it, or resumes it.
+    // SAFETY: on a goroutine, as goroutine() has checked; goschedguarded_m queues it, or resumes
+    // it.
     unsafe { mcall(goschedguarded_m) }
 }
 
@@ -119,7 +121,8 @@ unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
     if !can_preempt_m(getm()) {
-        // SAFETY: on g0. mcall has just filled `sched`, and the G, still running, is this M's alone.
+        // SAFETY: on g0. mcall has just filled `sched`, and the G, still running, is this M's
+        // alone.
         unsafe { gogo(&gp.sched, gp.stackguard0.load(Ordering::Relaxed)) }
     }
     // SAFETY: on g0, as the caller says, for the G that mcall has just left.
@@ -165,7 +168,8 @@ unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
     let Some(pp) = mp.p() else {
-        // SAFETY: as goyield's conditions, which the caller keeps, but for the P: gosched_impl needs none.
+        // SAFETY: as goyield's conditions, which the caller keeps, but for the P: gosched_impl
+        // needs none.
         unsafe { gosched_impl::<false>(gp, false) }
     };
     casgstatus(gp, GRUNNING, GRUNNABLE);

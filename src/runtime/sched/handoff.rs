@@ -1,4 +1,5 @@
-//! A P goes from an M that can't use it to one that can: Go's `handoffp`, `stoplockedm`, `startlockedm`.
+//! A P goes from an M that can't use it to one that can: Go's `handoffp`, `stoplockedm`,
+//! `startlockedm`.
 
 use std::sync::atomic::Ordering;
 
@@ -75,7 +76,8 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
     }
 }
 
-/// Whether an M has to look at timers of `pp` first, before a goroutine that keeps its thread gets it.
+/// Whether an M has to look at timers of `pp` first, before a goroutine that keeps its thread gets
+/// it.
 fn timers_are_due(pp: &P) -> bool {
     let when = nobarrier_wake_time(pp);
     when != 0 && when <= nanotime()
@@ -94,11 +96,13 @@ fn hand_to_turn(pp: &'static P) -> bool {
     turn.is_some()
 }
 
-/// Gives this M's P to the M whose turn it is, and stops this M; false if there is none. Returns with a P.
+/// Gives this M's P to the M whose turn it is, and stops this M; false if there is none. Returns
+/// with a P.
 #[cold]
 #[inline(never)]
 pub(super) fn let_turn(mp: &'static M, pp: &'static P) -> bool {
-    // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let go.
+    // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let
+    // go.
     pay_wakes(mp);
     lock(&sched().lock);
     let turn = take_turn();

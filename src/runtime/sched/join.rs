@@ -62,7 +62,8 @@ pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
 /// the handle is gone, and the result is still the caller's.
 fn announce_return(gp: &G) -> bool {
     let returned = |joiner: *mut G| (joiner != DETACHED).then(|| joiner.map_addr(|addr| addr | RETURNED));
-    // Release pairs with drop_handle and returned: the result is there. Acquire pairs with drop_handle.
+    // Release pairs with drop_handle and returned: the result is there. Acquire pairs with
+    // drop_handle.
     gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, returned).is_ok()
 }
 
@@ -105,8 +106,8 @@ pub(super) fn exited(mp: &'static M, gp: &'static G) {
     }
 }
 
-/// The handle is being dropped. If the goroutine's function has returned, `take` is called to move or drop
-/// its result.
+/// The handle is being dropped. If the goroutine's function has returned, `take` is called to move
+/// or drop its result.
 #[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
     // Release pairs with detached and announce_end: what was done with the handle comes before the
@@ -124,7 +125,8 @@ pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
     }
 }
 
-/// The handle of a goroutine that has returned is gone: frees the G, unless it has yet to leave its stack.
+/// The handle of a goroutine that has returned is gone: frees the G, unless it has yet to leave its
+/// stack.
 fn detach_ended(gp: &'static G) {
     // Acquire pairs with exited: the G has left its stack.
     if gp.ext.joiner.swap(DETACHED, Ordering::AcqRel) == EXITED {
@@ -149,8 +151,8 @@ pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn()
     let mut wait = None;
     while !ended(gp) && !gave_up() {
         wait.get_or_insert_with(Wait::begin);
-        // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches neither
-        // stack; if it returns false, it hasn't left this G where it would be made ready.
+        // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches
+        // neither stack; if it returns false, it hasn't left this G where it would be made ready.
         unsafe {
             gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
         }

@@ -18,10 +18,10 @@
 //!   M and its P are asked for again.
 //! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and
 //!   `find_runnable` is cut in two for that: `arch` says why.
-//! - New work wakes a P, and an M that stops looking for work looks once more: `wake.rs` has the rules and
-//!   the two races. `loom` checks it.
-//! - A goroutine that is locked to its thread runs there and nowhere else. An M that finds it in a queue
-//!   hands its P to that thread.
+//! - New work wakes a P, and an M that stops looking for work looks once more: `wake.rs` has the
+//!   rules and the two races. `loom` checks it.
+//! - A goroutine that is locked to its thread runs there and nowhere else. An M that finds it in a
+//!   queue hands its P to that thread.
 //!
 //! # Files
 //!
@@ -167,13 +167,13 @@
 //!
 //! - *Go's `wakep` to the letter.* With all P's busy, it takes `sched.lock` each time to find that
 //!   no P is idle, and to set `needspinning`. Ours returns if that is set already.
-//! - *Letting an M sleep without a second look, or without `needspinning`.* In either case the models of
-//!   `loom` end with work that nobody looks for.
-//! - *Every M without work spinning.* With many P's and little to do, they would only burn time. About half
-//!   as many may as P's are busy.
-//! - *Sysmon that looks every 20 µs whenever a P is used again.* In a server all P's are idle for moments,
-//!   thousands of times a second; a third of the switches of threads were sysmon's. Now it must have slept
-//!   for 1 ms.
+//! - *Letting an M sleep without a second look, or without `needspinning`.* In either case the
+//!   models of `loom` end with work that nobody looks for.
+//! - *Every M without work spinning.* With many P's and little to do, they would only burn time.
+//!   About half as many may as P's are busy.
+//! - *Sysmon that looks every 20 µs whenever a P is used again.* In a server all P's are idle for
+//!   moments, thousands of times a second; a third of the switches of threads were sysmon's. Now it
+//!   must have slept for 1 ms.
 //! - *Sysmon that notices only in its own time that a goroutine has begun, and has run for long.*
 //!   Then a slice ends up to 10 ms late at either side, as in Go. Ours looks every 2 ms while
 //!   goroutines take turns, and when a slice ends: that is after 10 to 12 ms.
@@ -186,17 +186,18 @@
 //!   for no time.
 //! - *Leaving the poller's sleeper there when its last wait was ended from outside,* as Go does.
 //!   The sleeper would sleep for nothing, and a deadlock would go unseen.
-//! - *Giving the kernel the time until the next timer.* It may be late by a thousandth of that, to end
-//!   several waits at once. A long limit is shortened by as much, and what is left is then a short one.
+//! - *Giving the kernel the time until the next timer.* It may be late by a thousandth of that, to
+//!   end several waits at once. A long limit is shortened by as much, and what is left is then a
+//!   short one.
 //!
 //! Switching:
 //!
-//! - *A call anywhere between `mcall` and `gogo` that doesn't return.* Each puts the processor's prediction
-//!   of returns out of step with the stack: 14 ns a pair of switches in place of 3, and 4 ns more for each
-//!   frame above. So `mcall` jumps, and `schedule` is inlined. A coroutine's switch can't be predicted so, as
-//!   two goroutines call from different places: it ends in a jump.
-//! - *A Rust `thread_local!` for g.* The compiler may keep its address across a switch, after which the
-//!   goroutine is on another thread.
+//! - *A call anywhere between `mcall` and `gogo` that doesn't return.* Each puts the processor's
+//!   prediction of returns out of step with the stack: 14 ns a pair of switches in place of 3, and
+//!   4 ns more for each frame above. So `mcall` jumps, and `schedule` is inlined. A coroutine's
+//!   switch can't be predicted so, as two goroutines call from different places: it ends in a jump.
+//! - *A Rust `thread_local!` for g.* The compiler may keep its address across a switch, after which
+//!   the goroutine is on another thread.
 //! - *Asking who runs here again and again.* It is three loads that wait for one another, and is
 //!   felt in a switch. A function that has its M passes it along.
 //! - *A channel operation that handles threads that aren't ours in line.* It called itself and had
@@ -208,29 +209,31 @@
 //!
 //! Locks:
 //!
-//! - *Go's mutex, whose unlock is a swap.* A swap waits for the store buffer: 13.5 ns for a short section,
-//!   and 7.2 ns if it ends in a store. `lock/key.rs` has what that takes.
-//! - *A count of sleepers beside the word, and a second kind of unlock for memory that may be freed.* It was
-//!   the first form with two words, and `loom` found it wrong. Now no such lock is in memory that is given
-//!   back.
+//! - *Go's mutex, whose unlock is a swap.* A swap waits for the store buffer: 13.5 ns for a short
+//!   section, and 7.2 ns if it ends in a store. `lock/key.rs` has what that takes.
+//! - *A count of sleepers beside the word, and a second kind of unlock for memory that may be
+//!   freed.* It was the first form with two words, and `loom` found it wrong. Now no such lock is
+//!   in memory that is given back.
 //!
 //! Stacks and pages:
 //!
-//! - *The G, and its stack, each in memory of its own.* The first touch of a page costs about 2 µs: a
-//!   goroutine that waits has one page, its home, with both. That is more memory than Go takes (4,193 bytes
-//!   to 2,744), and most of the time to make a million that park is the kernel's.
-//! - *A guard by `mprotect` below each stack.* Each splits a mapping, and the 32,753rd fails. A guard region
-//!   splits nothing: a million leave 37 mappings, at 0.4 µs each, 0.3 in batches. Where there are none, a
-//!   budget.
-//! - *Cutting one page at a time.* A guard and a first touch cost a system call and a fault each, and are
-//!   cheaper by the dozen: `malg` makes several G's where many are made.
-//! - *Moving the stack of a Rust closure.* It may keep a pointer to a local anywhere, and nothing says where.
-//! - *Vector registers on the goroutine's stack, when it is preempted.* They take 832 bytes with AVX and 11
-//!   KiB with AMX; a stack may have 2 KiB. They are in a block that the G has for that time.
-//! - *Small pages for large stacks.* From 4 MiB on, huge pages bring the price of growing into fresh memory
-//!   to a third, 0.3 ns a byte.
-//! - *A time for each thing that is free, to know when it may go back.* The least length of a list in a
-//!   second says the same, and costs a comparison.
+//! - *The G, and its stack, each in memory of its own.* The first touch of a page costs about 2 µs:
+//!   a goroutine that waits has one page, its home, with both. That is more memory than Go takes
+//!   (4,193 bytes to 2,744), and most of the time to make a million that park is the kernel's.
+//! - *A guard by `mprotect` below each stack.* Each splits a mapping, and the 32,753rd fails. A
+//!   guard region splits nothing: a million leave 37 mappings, at 0.4 µs each, 0.3 in batches.
+//!   Where there are none, a budget.
+//! - *Cutting one page at a time.* A guard and a first touch cost a system call and a fault each,
+//!   and are cheaper by the dozen: `malg` makes several G's where many are made.
+//! - *Moving the stack of a Rust closure.* It may keep a pointer to a local anywhere, and nothing
+//!   says where.
+//! - *Vector registers on the goroutine's stack, when it is preempted.* They take 832 bytes with
+//!   AVX and 11 KiB with AMX; a stack may have 2 KiB. They are in a block that the G has for that
+//!   time.
+//! - *Small pages for large stacks.* From 4 MiB on, huge pages bring the price of growing into
+//!   fresh memory to a third, 0.3 ns a byte.
+//! - *A time for each thing that is free, to know when it may go back.* The least length of a list
+//!   in a second says the same, and costs a comparison.
 //!
 //! Preemption and threads:
 //!

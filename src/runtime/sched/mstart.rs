@@ -73,8 +73,8 @@ fn unminit(mp: &M) {
     unminit_signals();
 }
 
-/// Ends this thread, whose goroutine has ended while it was locked to it: assembly calls this at the base
-/// of g0's stack, and returns to where the thread came from. Go's `mexit`.
+/// Ends this thread, whose goroutine has ended while it was locked to it: assembly calls this at
+/// the base of g0's stack, and returns to where the thread came from. Go's `mexit`.
 ///
 /// Destructors of thread-locals run after that: on a foreign thread, as far as they can tell.
 #[unsafe(no_mangle)]

@@ -1,19 +1,20 @@
 //! Only a goroutine can wait: a thread that isn't one of the runtime's is made a goroutine for that
 //! time, with an extra M (`sched/extram.rs`).
 //!
-//! Nothing of the program's is called meanwhile, neither a closure nor a destructor: it could keep what is the
-//! goroutine's, a lock of its thread for example, after the goroutine is gone.
+//! Nothing of the program's is called meanwhile, neither a closure nor a destructor: it could keep
+//! what is the goroutine's, a lock of its thread for example, after the goroutine is gone.
 
 use crate::runtime::arch::getg;
 use crate::runtime::base::this::{on_goroutine, started};
 use crate::runtime::sched::extram::Guest;
 
-/// Lets the caller park while the result lives. On a goroutine nothing is needed, and the result is none; a
-/// thread that isn't the runtime's is made a goroutine.
+/// Lets the caller park while the result lives. On a goroutine nothing is needed, and the result is
+/// none; a thread that isn't the runtime's is made a goroutine.
 ///
 /// # Panics
-/// Inside [`blocking`](crate::blocking), on g0, before the first [`run`](crate::run), and if the thread can't
-/// be made a goroutine, as there is no memory. `what` is the operation that the message names.
+/// Inside [`blocking`](crate::blocking), on g0, before the first [`run`](crate::run), and if the
+/// thread can't be made a goroutine, as there is no memory. `what` is the operation that the
+/// message names.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn must_wait(what: &str) -> Option<Guest> {
@@ -27,7 +28,8 @@ pub(crate) fn guest() -> Option<Guest> {
     if getg().is_none() && started() { Guest::new().ok() } else { None }
 }
 
-/// Calls `f` while it can wait: see [`must_wait`]. Not inlined, for the cold end of a function that is.
+/// Calls `f` while it can wait: see [`must_wait`]. Not inlined, for the cold end of a function that
+/// is.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,9 +1,9 @@
 //! Parking a goroutine: Go's `gopark`, `goparkunlock` and `park_m`.
 //!
-//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done once it is off;
-//! `park_m`, on g0, makes it waiting and then does that: as a rule, releases the lock of the queue that the
-//! goroutine has entered. From then on it may be made ready, and run by another thread, which is why the lock
-//! can't be released before the goroutine has left its stack.
+//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done once it is
+//! off; `park_m`, on g0, makes it waiting and then does that: as a rule, releases the lock of the
+//! queue that the goroutine has entered. From then on it may be made ready, and run by another
+//! thread, which is why the lock can't be released before the goroutine has left its stack.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -114,8 +114,8 @@ fn note_park(
 pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: TraceBlockReason, traceskip: i32) {
     release(&lock.key.locked);
     let lock = ptr::from_ref(lock).cast_mut().cast();
-    // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's. parkunlock_c
-    // touches the lock alone, doesn't park or unwind, and returns true.
+    // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's.
+    // parkunlock_c touches the lock alone, doesn't park or unwind, and returns true.
     unsafe { gopark(Some(parkunlock_c), lock, reason, trace_reason, traceskip) }
 }
 
@@ -154,8 +154,8 @@ unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
     trace(|| Event::GoPark(gp, mp.wait_trace_block_reason.get()));
     dropg(mp, gp);
     if let Some(unlockf) = mp.waitunlockf.get() {
-        // SAFETY: gopark's caller has promised that this may be called now: the goroutine is off its stack
-        // and waits, and this is g0.
+        // SAFETY: gopark's caller has promised that this may be called now: the goroutine is off
+        // its stack and waits, and this is g0.
         let stay = unsafe { unlockf(gp.as_ptr(), mp.waitlock.get()) };
         mp.waitunlockf.set(None);
         mp.waitlock.set(ptr::null_mut());
@@ -170,8 +170,9 @@ unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
             }
             // `unlockf` may have made another one ready, or started a timer.
             pay_wakes(mp);
-            // SAFETY: on g0 of `mp`, which has a P. The G is runnable and on no queue, as nothing makes
-            // it ready if `unlockf` returns false; and if it is locked, then to this M, where it ran.
+            // SAFETY: on g0 of `mp`, which has a P. The G is runnable and on no queue, as nothing
+            // makes it ready if `unlockf` returns false; and if it is locked, then to this M, where
+            // it ran.
             unsafe { execute(mp, gp, true) }
         }
     }

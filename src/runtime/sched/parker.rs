@@ -44,8 +44,9 @@ impl Parker {
         }
         let _guest = must_wait(what);
         let this = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: on a goroutine, and a point that can park. parkcommit touches neither stack; if it returns false, it
-        // hasn't left this G where it would be made ready. The parker stays, as it is borrowed.
+        // SAFETY: on a goroutine, and a point that can park. parkcommit touches neither stack; if
+        // it returns false, it hasn't left this G where it would be made ready. The parker stays,
+        // as it is borrowed.
         unsafe { gopark(Some(parkcommit), this, WaitReason::Future, TraceBlockReason::Generic, 2) };
         self.0.swap(EMPTY, Ordering::Acquire);
     }

@@ -15,7 +15,8 @@ use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
-/// Before the operation `what`: in an exploration, others may go on first. Where a goroutine can park.
+/// Before the operation `what`: in an exploration, others may go on first. Where a goroutine can
+/// park.
 #[inline(always)]
 pub(crate) fn point(what: &'static str) {
     if exploring() {
@@ -56,7 +57,8 @@ unsafe extern "C" fn point_m(gp: *mut G) -> ! {
     let others_come_first = mp.p().is_none_or(asked_to_stop) || turn_needed();
     let at_once = !others_come_first && mp.lockedg.get().is_none() && !user_disabled();
     match put_back(gp, at_once) {
-        // SAFETY: on g0 of `mp`, which has its P; the run had the goroutine, which isn't locked to an M.
+        // SAFETY: on g0 of `mp`, which has its P; the run had the goroutine, which isn't locked to
+        // an M.
         Some(chosen) => unsafe { execute(mp, chosen, false) },
         // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
         None => unsafe { schedule(mp) },
@@ -80,8 +82,8 @@ pub(crate) fn makes_points() -> bool {
     chooses()
 }
 
-/// [`value`] for the program, where a goroutine can park. It may ask again and again until it likes the answer: one whose
-/// run is over gets none.
+/// [`value`] for the program, where a goroutine can park. It may ask again and again until it likes
+/// the answer: one whose run is over gets none.
 #[cold]
 pub(crate) fn value_for_program(n: usize) -> usize {
     // One that was stuck has lost its P, and may have no part in the exploration any more.

@@ -1,5 +1,5 @@
-//! Where the scheduler meets the poller: asking it, waking it, and sleeping in it until the next timer is
-//! due. Go's `wakeNetPoller`, `pollWork` and the end of `findRunnable`.
+//! Where the scheduler meets the poller: asking it, waking it, and sleeping in it until the next
+//! timer is due. Go's `wakeNetPoller`, `pollWork` and the end of `findRunnable`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,8 +22,8 @@ use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::timers::check_timers_no_p;
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
 
-/// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or wakes a P,
-/// if no M polls. Go's `wakeNetPoller`.
+/// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or
+/// wakes a P, if no M polls. Go's `wakeNetPoller`.
 ///
 /// The timer is noted before this call. An M that goes to sleep looks for timers after it has
 /// stopped spinning, and once more by way of `lastpoll`. All of these accesses are sequentially
@@ -67,15 +67,15 @@ pub(in crate::runtime) fn wake_net_poller_from_outside() {
     releasem(mp);
 }
 
-/// Whether it makes sense to poll without waiting: a goroutine waits for the network, and no M waits in
-/// the poller.
+/// Whether it makes sense to poll without waiting: a goroutine waits for the network, and no M
+/// waits in the poller.
 #[inline(always)]
 pub(in crate::runtime) fn worth_polling() -> bool {
     netpollinited() && netpoll_any_waiters() && sched().lastpoll.load(Ordering::SeqCst) != 0
 }
 
-/// Makes the goroutines that the network is ready for runnable, and says whether there were any; doesn't
-/// wait.
+/// Makes the goroutines that the network is ready for runnable, and says whether there were any;
+/// doesn't wait.
 pub(in crate::runtime) fn inject_polled() -> bool {
     let (list, delta) = netpoll(0);
     let any = !list.empty();
@@ -102,8 +102,8 @@ pub(super) fn poll_now() -> Option<&'static G> {
     first_polled(&list, delta)
 }
 
-/// The first of the goroutines that [`netpoll`] has returned, to be run here; the others become runnable.
-/// Part of Go's `findRunnable`.
+/// The first of the goroutines that [`netpoll`] has returned, to be run here; the others become
+/// runnable. Part of Go's `findRunnable`.
 fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
     let gp = list.pop()?;
     injectglist(list);
@@ -114,8 +114,8 @@ fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
 }
 
 /// Waits until there is something to do, for an M without a P: in the poller, until the next timer
-/// is due, if no other M is there; otherwise until it is woken. Returns with a P. The last part of Go's
-/// `findRunnable`.
+/// is due, if no other M is there; otherwise until it is woken. Returns with a P. The last part of
+/// Go's `findRunnable`.
 ///
 /// `procs` is the table that the M has read while it had a P. `poll_until` is when the next timer
 /// is due that the M knows of, or 0.
@@ -140,8 +140,8 @@ pub(super) fn poll_or_stop(
             throw("findrunnable: netpoll with spinning");
         }
         let delay = match poll_until {
-            // The last wait has ended, and the thread that ended it may not have seen that an M polls: either
-            // it sees `lastpoll`, or this sees that no goroutine waits.
+            // The last wait has ended, and the thread that ended it may not have seen that an M
+            // polls: either it sees `lastpoll`, or this sees that no goroutine waits.
             0 if !netpoll_any_waiters() => 0,
             0 => -1,
             _ => (poll_until - nanotime()).max(0),

@@ -1,4 +1,5 @@
-//! A goroutine that was asked to stop leaves its M: Go's `asyncPreempt2`, `gopreempt_m`, `preemptPark`.
+//! A goroutine that was asked to stop leaves its M: Go's `asyncPreempt2`, `gopreempt_m`,
+//! `preemptPark`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,11 +23,12 @@ use crate::runtime::sched::schedule::{dropg, schedule};
 /// How often a goroutine was preempted to let others run.
 pub(in crate::runtime) static PREEMPTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// The function that assembly calls to leave a goroutine that it has saved, as mcall calls its function.
+/// The function that assembly calls to leave a goroutine that it has saved, as mcall calls its
+/// function.
 pub(in crate::runtime) type Leave = unsafe extern "C" fn(*mut G) -> !;
 
-/// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to be left; its vector registers are
-/// at `regs`. On g0. Go's `asyncPreempt2`.
+/// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to be left; its vector
+/// registers are at `regs`. On g0. Go's `asyncPreempt2`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
     let mp = getm();
@@ -38,9 +40,9 @@ extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
     leave
 }
 
-/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector registers
-/// are at `regs`, and everything else is saved on its stack and in `sched`. None if it must go on, because
-/// there is no memory for the registers. On g0.
+/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector
+/// registers are at `regs`, and everything else is saved on its stack and in `sched`. None if it
+/// must go on, because there is no memory for the registers. On g0.
 pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const u8) -> Option<Leave> {
     if !x_reg_save(mp.p(), gp, regs) {
         return None;
@@ -55,7 +57,8 @@ pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const
 /// As [`gosched_impl`].
 unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
     PREEMPTIONS.fetch_add(1, Ordering::Relaxed);
-    // The time slice ends with this goroutine: the one in runnext gets its turn, if nobody's comes before.
+    // The time slice ends with this goroutine: the one in runnext gets its turn, if nobody's comes
+    // before.
     if let Some(pp) = getm().p().filter(|_| !turn_needed()) {
         pp.preempt.store(exploring(), Ordering::Relaxed);
     }
@@ -75,8 +78,8 @@ unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
         dumpgstatus(gp);
         throw("bad g status");
     }
-    // Once the G is preempted, another thread may claim it and make it ready, and it must have left its
-    // M by then. Nor can it leave while it is running. The scan bit is for the time in between.
+    // Once the G is preempted, another thread may claim it and make it ready, and it must have left
+    // its M by then. Nor can it leave while it is running. The scan bit is for the time in between.
     cas_g_to_preempt_scan(gp, GRUNNING, GSCANPREEMPTED);
     dropg(mp, gp);
     // While the bit is set, so that nobody's unpark comes before it.
@@ -84,7 +87,8 @@ unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
     // While the bit is set, no thread can ask for a suspension.
     let still_wanted = gp.preempt_stop.load(Ordering::Relaxed);
     casfrom_gscanstatus(gp, GSCANPREEMPTED, GPREEMPTED);
-    // The thread that asked may have given up since, and won't make the G ready. Go's never gives up.
+    // The thread that asked may have given up since, and won't make the G ready. Go's never gives
+    // up.
     if !still_wanted && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
         ready(gp, false);
     }

@@ -1,5 +1,5 @@
-//! Making goroutines runnable: Go's `goready`, `ready` and `injectglist`; and a new one is let run, as the
-//! end of Go's `newproc` does.
+//! Making goroutines runnable: Go's `goready`, `ready` and `injectglist`; and a new one is let run,
+//! as the end of Go's `newproc` does.
 
 use std::ffi::c_void;
 use std::io;
@@ -141,8 +141,8 @@ unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, ca
     unsafe { newproc_at(f, arg, callerpc) }
 }
 
-/// Makes a goroutine on a copying stack that runs `f(arg)`, made at `callerpc`, and puts it next on this P. Go's
-/// `newproc`.
+/// Makes a goroutine on a copying stack that runs `f(arg)`, made at `callerpc`, and puts it next on
+/// this P. Go's `newproc`.
 ///
 /// # Safety
 /// As [`newproc`](crate::proc::newproc).

@@ -1,4 +1,5 @@
-//! The scheduler, which decides what this M runs next: Go's `schedule`, `findRunnable` and `execute`.
+//! The scheduler, which decides what this M runs next: Go's `schedule`, `findRunnable` and
+//! `execute`.
 
 use std::sync::atomic::Ordering;
 
@@ -44,8 +45,8 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
     }
     if let Some(lockedg) = mp.lockedg.get() {
         stoplockedm(mp);
-        // SAFETY: on g0, as the caller says. stoplockedm has returned with a P, and with the G runnable, on
-        // no queue, and locked to this M.
+        // SAFETY: on g0, as the caller says. stoplockedm has returned with a P, and with the G
+        // runnable, on no queue, and locked to this M.
         unsafe { execute(mp, lockedg, false) }
     }
     loop {
@@ -69,14 +70,14 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
             startlockedm(mp, gp);
             continue;
         }
-        // SAFETY: on g0, as the caller says, with a P, as find_runnable returned; it has taken `gp` off its
-        // queue. And `gp` is locked to no M.
+        // SAFETY: on g0, as the caller says, with a P, as find_runnable returned; it has taken `gp`
+        // off its queue. And `gp` is locked to no M.
         unsafe { execute(mp, gp, inherit_time) }
     }
 }
 
-/// Gets a P for `mp`, whose goroutine had lost its and has left: the old one, an idle one, or that with which
-/// somebody wakes it.
+/// Gets a P for `mp`, whose goroutine had lost its and has left: the old one, an idle one, or that
+/// with which somebody wakes it.
 #[cold]
 #[inline(never)]
 fn find_p(mp: &'static M) {
@@ -85,10 +86,10 @@ fn find_p(mp: &'static M) {
     }
 }
 
-/// Ends the time slice of `pp`, as `preempt` asks, where the goroutine that ran has left by itself: the G in
-/// runnext, which would inherit the slice, goes to the global queue. Go's goroutines soon meet a check, and
-/// go there then; two of ours that make each other ready may have no check, and would keep all others out,
-/// as would one whose timer is always due.
+/// Ends the time slice of `pp`, as `preempt` asks, where the goroutine that ran has left by itself:
+/// the G in runnext, which would inherit the slice, goes to the global queue. Go's goroutines soon
+/// meet a check, and go there then; two of ours that make each other ready may have no check, and
+/// would keep all others out, as would one whose timer is always due.
 #[cold]
 #[inline(never)]
 fn end_time_slice(pp: &P) {
@@ -141,8 +142,9 @@ pub(super) fn dropg(mp: &'static M, gp: &'static G) {
     mp.curg.set(None);
 }
 
-/// A goroutine without a guard page left its stack below its end: it has written over what lies there, and
-/// nothing is to be saved. One that must have a guard page is on a stack of the program's own.
+/// A goroutine without a guard page left its stack below its end: it has written over what lies
+/// there, and nothing is to be saved. One that must have a guard page is on a stack of the
+/// program's own.
 #[cold]
 #[inline(never)]
 fn unguarded_overflow(gp: &'static G) {
@@ -152,13 +154,13 @@ fn unguarded_overflow(gp: &'static G) {
     }
 }
 
-/// Finds a goroutine to run, and waits until there is one; returns whether it inherits the
-/// time slice, and whether a P should be woken for other work. Go's `findRunnable`, in its order, of
+/// Finds a goroutine to run, and waits until there is one; returns whether it inherits the time
+/// slice, and whether a P should be woken for other work. Go's `findRunnable`, in its order, of
 /// which `mod.rs` has the table.
 ///
-/// Every 61st time the global queue comes before the local one, or two goroutines that make each other
-/// ready could keep all others out. M's that wait for their turn with a goroutine come as that queue does, and
-/// take turns with it.
+/// Every 61st time the global queue comes before the local one, or two goroutines that make each
+/// other ready could keep all others out. M's that wait for their turn with a goroutine come as
+/// that queue does, and take turns with it.
 #[inline(always)]
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     loop {

@@ -23,9 +23,9 @@ pub(super) enum Stolen {
     },
 }
 
-/// Takes work from another P, visiting them in a random order; `pp`, which `mp` has, has no work. Only in
-/// the last round also runs their timers, and takes a `runnext`, which its owner would run next. Go's
-/// `stealWork`.
+/// Takes work from another P, visiting them in a random order; `pp`, which `mp` has, has no work.
+/// Only in the last round also runs their timers, and takes a `runnext`, which its owner would run
+/// next. Go's `stealWork`.
 pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
     let procs = procs();
     let (mut now, mut poll_until, mut ran_timer) = (0, 0, false);
@@ -54,8 +54,8 @@ pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
                 && let Some(gp) = runqsteal(pp.local(), p2.steal(), steal_timers_or_run_next_g)
             {
                 if steal_timers_or_run_next_g {
-                    // It may be from runnext, and the owner about to move what was there before to its ring: nobody
-                    // who looks now is sure to see that.
+                    // It may be from runnext, and the owner about to move what was there before to
+                    // its ring: nobody who looks now is sure to see that.
                     mp.ext.owes_wake.set(OwesWake::Yes);
                 }
                 return Stolen::Work(gp, false);

@@ -9,7 +9,8 @@ use crate::runtime::m::startm::stopm;
 use crate::runtime::p::acquire::releasep;
 use crate::runtime::p::stop::stopped_for_another;
 
-/// Stops this M because the world is to be stopped; returns with a P when it runs again. Go's `gcstopm`.
+/// Stops this M because the world is to be stopped; returns with a P when it runs again. Go's
+/// `gcstopm`.
 pub(super) fn gcstopm(mp: &'static M) {
     if !sched().gcwaiting.load(Ordering::SeqCst) {
         throw("gcstopm: not waiting for gc");

@@ -1,13 +1,13 @@
-//! System calls, in which a goroutine blocks its thread and no other goroutine: Go's `entersyscall`,
-//! `entersyscallblock` and `exitsyscall`.
+//! System calls, in which a goroutine blocks its thread and no other goroutine: Go's
+//! `entersyscall`, `entersyscallblock` and `exitsyscall`.
 //!
 //! [`entersyscall`] leaves the P in state [`PSYSCALL`]: no M has it, but its last M remembers it in
 //! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else
 //! has happened. If the call is long, sysmon takes the P, with a CAS too, and hands it to another M
 //! (`retake`). Then the goroutine needs another P, or a place in a queue.
 //!
-//! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its stack
-//! stays where it is, as the kernel may have been given addresses of it.
+//! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its
+//! stack stays where it is, as the kernel may have been given addresses of it.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -38,7 +38,8 @@ use crate::runtime::sched::gosched::gosched;
 use crate::runtime::sched::handoff::{handoffp, stoplockedm};
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 
-/// Notes where the goroutine leaves, for a traceback or a scan of its stack to begin at. Go's `save`.
+/// Notes where the goroutine leaves, for a traceback or a scan of its stack to begin at. Go's
+/// `save`.
 #[inline(always)]
 fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
     gp.sched.pc.set(pc);
@@ -46,13 +47,16 @@ fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
     gp.sched.bp.set(bp);
 }
 
-/// [`proc::entersyscall`](crate::proc::entersyscall) without the check of the stack. Go's `entersyscall`.
+/// [`proc::entersyscall`](crate::proc::entersyscall) without the check of the stack. Go's
+/// `entersyscall`.
 ///
 /// # Safety
-/// As the raw one, with a P and no runtime lock; the goroutine may end (`dropm`) instead of [`exitsyscall`].
+/// As the raw one, with a P and no runtime lock; the goroutine may end (`dropm`) instead of
+/// [`exitsyscall`].
 #[inline(always)]
 pub(crate) unsafe fn entersyscall() {
-    // SAFETY: the conditions are ours, and the caller keeps them. Inlined, so the frame is the caller's.
+    // SAFETY: the conditions are ours, and the caller keeps them. Inlined, so the frame is the
+    // caller's.
     unsafe { entersyscall_here() }
 }
 
@@ -235,7 +239,8 @@ pub(crate) unsafe fn exitsyscall() {
             ask(mp, gp);
         }
         if user_disabled() {
-            // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's across this.
+            // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's across
+            // this.
             unsafe { gosched() }
         }
     }
@@ -251,7 +256,8 @@ fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
     }
 }
 
-/// [`proc::notetsleepg`](crate::proc::notetsleepg) without the check of the stack. Go's `notetsleepg`.
+/// [`proc::notetsleepg`](crate::proc::notetsleepg) without the check of the stack. Go's
+/// `notetsleepg`.
 ///
 /// # Safety
 /// As the raw one, with a P and no runtime lock.
@@ -334,8 +340,8 @@ unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
     }
     if locked {
         stoplockedm(mp);
-        // SAFETY: on g0 by mcall. stoplockedm has returned with a P, which an M handed over that had taken
-        // the G off its queue; and the G is runnable, and locked to this M.
+        // SAFETY: on g0 by mcall. stoplockedm has returned with a P, which an M handed over that
+        // had taken the G off its queue; and the G is runnable, and locked to this M.
         unsafe { execute(mp, gp, false) }
     }
     stopm(mp);

@@ -1,4 +1,5 @@
-//! Running the timers of a P that are due, and when the next one is: Go's `checkTimers` and `checkTimersNoP`.
+//! Running the timers of a P that are due, and when the next one is: Go's `checkTimers` and
+//! `checkTimersNoP`.
 
 use std::sync::atomic::Ordering;
 
@@ -19,8 +20,8 @@ pub(super) struct Checked {
     pub(in crate::runtime) ran: bool,
 }
 
-/// Runs the timers of `pp` that are due, for `mp`, which has the P: in each round of the scheduler, so it
-/// costs next to nothing where there are no timers.
+/// Runs the timers of `pp` that are due, for `mp`, which has the P: in each round of the scheduler,
+/// so it costs next to nothing where there are no timers.
 #[inline(always)]
 pub(super) fn check_own_timers(mp: &M, pp: &'static P) {
     // A heap that isn't empty has a first timer, modified ones or not.

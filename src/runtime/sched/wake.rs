@@ -125,9 +125,8 @@ pub(super) enum Dropped {
     Stop,
 }
 
-/// Lets `pp` go, for an M that has found no work: the last part of Go's
-/// `findRunnable`, with its "delicate dance". `procs` is the table in use, and is looked at when the P
-/// is gone.
+/// Lets `pp` go, for an M that has found no work: the last part of Go's `findRunnable`, with its
+/// "delicate dance". `procs` is the table in use, and is looked at when the P is gone.
 pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     lock(&sched().lock);
     if asked_to_stop(pp) {

@@ -184,8 +184,8 @@ pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>)
         goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
         !gave_up.get()
     };
-    // SAFETY: the cells change with the list's lock held. Without it they are only read, by the waiter that
-    // was woken: then its sudog is set and off the list, so they stay as they are.
+    // SAFETY: the cells change with the list's lock held. Without it they are only read, by the
+    // waiter that was woken: then its sudog is set and off the list, so they stay as they are.
     let notified = unsafe { with_limit(limit, &give_up, sleep) };
     // Only now: until its end the limit may have been looking for the sudog.
     if let Some((s, wait)) = sleeper.get() {
@@ -229,8 +229,9 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
     // almost that of the numbers. If it isn't on the list yet, it will see `notify` and not sleep.
     let mut s = l.take(|s| s.ticket.get() == t);
     if s.is_none() && may_have_left {
-        // Or number `t` has left, and the notification is for the next that sleeps. Waiters below that
-        // one that have yet to come won't sleep either; if none sleeps, none that has drawn will.
+        // Or number `t` has left, and the notification is for the next that sleeps. Waiters below
+        // that one that have yet to come won't sleep either; if none sleeps, none that has drawn
+        // will.
         s = l.take_lowest(t);
         l.notified(s.map_or(l.wait.load(Ordering::SeqCst), |s| s.ticket.get().wrapping_add(1)));
     }

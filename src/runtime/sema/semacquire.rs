@@ -1,7 +1,8 @@
 //! Semaphores that goroutines sleep on: Go's `semacquire1` and `semrelease1`.
 //!
 //! A semaphore is any `AtomicU32` that counts. A goroutine that finds it zero sleeps *at its
-//! address*, as on a futex, and each release wakes one. Sleepers are kept in a table of trees (`root.rs`).
+//! address*, as on a futex, and each release wakes one. Sleepers are kept in a table of trees
+//! (`root.rs`).
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,6 @@
-//! Signals for an embedder, which receives them itself, as Go's `os/signal` does by the functions of
-//! `sigqueue.go`. There is one receiver in a process: an embedder's, or that of the crate's own `signal`.
+//! Signals for an embedder, which receives them itself, as Go's `os/signal` does by the functions
+//! of `sigqueue.go`. There is one receiver in a process: an embedder's, or that of the crate's own
+//! `signal`.
 
 use std::ffi::c_int;
 use std::io;

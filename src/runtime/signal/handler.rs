@@ -1,5 +1,5 @@
-//! The signal handler, and how an action is set: Go's `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`,
-//! `getsig`, `setsig`.
+//! The signal handler, and how an action is set: Go's `initsig`, `sighandler`, `doSigPreempt`,
+//! `sigfwd`, `getsig`, `setsig`.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -39,7 +39,8 @@ pub(in crate::runtime) fn initsig() {
     let _any = move_handlers();
     for (i, sig) in HANDLED.into_iter().enumerate() {
         let installed = getsig(sig).and_then(|previous| {
-            // SAFETY: the element is ours alone until the handler, which may run anywhere, is installed.
+            // SAFETY: the element is ours alone until the handler, which may run anywhere, is
+            // installed.
             unsafe {
                 (*PREVIOUS.0.get())[i].write(previous);
                 setsig(sig, &our_action())
@@ -102,7 +103,8 @@ pub(in crate::runtime) fn getsig(sig: c_int) -> io::Result<libc::sigaction> {
 /// Sets the action of a signal. Go's `setsig`.
 ///
 /// # Safety
-/// If the action is a handler, it may be called in place of whatever code runs when the signal comes.
+/// If the action is a handler, it may be called in place of whatever code runs when the signal
+/// comes.
 pub(in crate::runtime) unsafe fn setsig(sig: c_int, action: &libc::sigaction) -> io::Result<()> {
     // SAFETY: `action` is only read, and its handler may be called at any time, as the caller says.
     match unsafe { sigaction(sig, action, ptr::null_mut()) } {
@@ -129,16 +131,17 @@ fn setsigstack(sig: c_int) -> bool {
     true
 }
 
-/// Handles a fault, a request to stop, or a signal that the program has asked for; on the signal stack. Go's
-/// `sighandler`.
+/// Handles a fault, a request to stop, or a signal that the program has asked for; on the signal
+/// stack. Go's `sighandler`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
-    // In a handler getg says gsignal, so that nothing takes this stack for a goroutine's. And errno must be
-    // what the interrupted code had.
-    // SAFETY: on the M's signal stack until g is set back, or on the signal stack of a thread that isn't ours
-    // and has borrowed the M: either way not on a goroutine's. The kernel's arguments and errno are ours.
+    // In a handler getg says gsignal, so that nothing takes this stack for a goroutine's. And errno
+    // must be what the interrupted code had.
+    // SAFETY: on the M's signal stack until g is set back, or on the signal stack of a thread that
+    // isn't ours and has borrowed the M: either way not on a goroutine's. The kernel's arguments
+    // and errno are ours.
     unsafe {
         let errno = *libc::__errno_location();
         if let Some(mp) = mp {
@@ -167,13 +170,14 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
     }
 }
 
-/// Has this thread looked at for a profile, if that is what the signal is for; whether it is for nobody else.
+/// Has this thread looked at for a profile, if that is what the signal is for; whether it is for
+/// nobody else.
 fn is_for_sampler(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
     sampler().is_some_and(|sampler| (sampler.signaled)(mp, gp, info, context))
 }
 
-/// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that is wanted
-/// and possible, or takes its P. Go's `doSigPreempt`.
+/// Handles a preemption signal that has come while the thread of `mp` ran `gp`: stops `gp`, if that
+/// is wanted and possible, or takes its P. Go's `doSigPreempt`.
 fn do_sig_preempt(mp: &'static M, gp: &'static G, context: &mut Sigctxt) {
     mp.signal_has_come();
     let asked = mp.take_asked();
@@ -188,8 +192,8 @@ fn do_sig_preempt(mp: &'static M, gp: &'static G, context: &mut Sigctxt) {
     }
 }
 
-/// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the thread report
-/// that when the handler returns. Says whether it is.
+/// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the thread
+/// report that when the handler returns. Says whether it is.
 ///
 /// The report is made on g0, and not here: it needs functions that a signal handler must not call.
 fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t) -> bool {
@@ -215,8 +219,8 @@ fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t
 /// In a handler of that signal, with its arguments.
 unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
-        // The program doesn't want the signal any more, and its former action is back. So the signal is sent
-        // once more, for that.
+        // The program doesn't want the signal any more, and its former action is back. So the
+        // signal is sent once more, for that.
         // SAFETY: the kernel's, as the caller says.
         unsafe { send_again(sig, info) };
         return;
@@ -229,8 +233,8 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         // SAFETY: the kernel's, as the caller says.
         libc::SIG_IGN if unsafe { was_sent(&*info) } => {}
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The kernel doesn't let a fault be ignored either. It happens again when our handler returns,
-            // and finds the default action.
+            // The kernel doesn't let a fault be ignored either. It happens again when our handler
+            // returns, and finds the default action.
             // SAFETY: all zero is a valid action, and the default one runs no code of ours.
             unsafe {
                 let mut default: libc::sigaction = std::mem::zeroed();
@@ -243,8 +247,8 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             }
         }
         handler => {
-            // SAFETY: the address of a handler that the program installed for this signal. One without
-            // SA_SIGINFO takes the first argument only, and the ABI lets it be passed more.
+            // SAFETY: the address of a handler that the program installed for this signal. One
+            // without SA_SIGINFO takes the first argument only, and the ABI lets it be passed more.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(sig, info, context);
             // std's handler sets the default action for what it doesn't know, and expects the fault

@@ -1,5 +1,6 @@
-//! Setting the actions of signals that the program has asked for, and restoring the former ones: Go's
-//! `sigenable`, `sigdisable` and `sigignore`; `signal_enable`, `signal_disable` and `signal_ignore`.
+//! Setting the actions of signals that the program has asked for, and restoring the former ones:
+//! Go's `sigenable`, `sigdisable` and `sigignore`; `signal_enable`, `signal_disable` and
+//! `signal_ignore`.
 
 use std::ffi::c_int;
 use std::io;
@@ -31,8 +32,8 @@ fn sigignore(sig: c_int) -> io::Result<()> {
     act(sig, nothing)
 }
 
-/// Sets the action of a signal, and keeps the former one. Signals that the runtime itself needs stay as they
-/// are.
+/// Sets the action of a signal, and keeps the former one. Signals that the runtime itself needs
+/// stay as they are.
 fn act(sig: c_int, action: libc::sigaction) -> io::Result<()> {
     if is_handled(sig) {
         return Ok(());
@@ -51,7 +52,8 @@ fn act(sig: c_int, action: libc::sigaction) -> io::Result<()> {
 /// Restores the former action of a signal. Go's `sigdisable`.
 fn sigdisable(sig: c_int) {
     if let Some(before) = former()[sig as usize].take() {
-        // SAFETY: the program's own action, which was in force before. So it can't be refused, either.
+        // SAFETY: the program's own action, which was in force before. So it can't be refused,
+        // either.
         let _restored = unsafe { setsig(sig, &before) };
     }
 }
@@ -68,8 +70,8 @@ pub(crate) fn refused(sig: c_int) -> Option<&'static str> {
     }
 }
 
-/// Makes a signal wanted: from here on it is received. One caller at a time for this and the next two. Go's
-/// `signal_enable`.
+/// Makes a signal wanted: from here on it is received. One caller at a time for this and the next
+/// two. Go's `signal_enable`.
 pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
     SIG.wanted.fetch_or(bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
@@ -78,9 +80,11 @@ pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
     })
 }
 
-/// Restores the action that a signal had before it was first enabled or ignored. Go's `signal_disable`.
+/// Restores the action that a signal had before it was first enabled or ignored. Go's
+/// `signal_disable`.
 pub(crate) fn signal_disable(sig: c_int) {
-    // First: a handler of ours that finds the signal no longer wanted sends it again, for this action.
+    // First: a handler of ours that finds the signal no longer wanted sends it again, for this
+    // action.
     sigdisable(sig);
     SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);

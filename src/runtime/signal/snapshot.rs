@@ -3,8 +3,8 @@
 //! copy. One that waits for its turn in a signal handler stands still there: the thread that asks
 //! copies the stack itself.
 //!
-//! As when a stack is moved, each word of the copy that looks like an address of the stack is changed to
-//! point into the copy. Some may be numbers: no unwinder uses those.
+//! As when a stack is moved, each word of the copy that looks like an address of the stack is
+//! changed to point into the copy. Some may be numbers: no unwinder uses those.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -23,15 +23,15 @@ use crate::runtime::g::callers::{Pcs, gcallers, left_at};
 use crate::runtime::lock::mutex::try_lock;
 use crate::runtime::lock::unlock;
 
-/// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory has room for
-/// the whole stack, and for [`BEYOND`] more: where a frame leads out of the copy, there are zeros, and a walk
-/// ends.
+/// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory
+/// has room for the whole stack, and for [`BEYOND`] more: where a frame leads out of the copy,
+/// there are zeros, and a walk ends.
 const COPIED: usize = 1 << 20;
 /// How far above the stack an unwinder may read in the outermost frame.
 const BEYOND: usize = 4 << 10;
 
-/// How long to wait for a thread, in nanoseconds: it may block the signal, or, where the machine has much else to do,
-/// get no processor for a second.
+/// How long to wait for a thread, in nanoseconds: it may block the signal, or, where the machine
+/// has much else to do, get no processor for a second.
 const PATIENCE: i64 = 3 * 1000 * 1000 * 1000;
 
 /// States of the request. Nobody has made one.
@@ -63,8 +63,8 @@ struct Request {
     regs: UnsafeCell<MaybeUninit<Regs>>,
 }
 
-// SAFETY: `regs` is written by the handler that has changed `state` from ASKED to COPYING, before it sets it
-// to COPIED_IT, and read after that by the thread that asked.
+// SAFETY: `regs` is written by the handler that has changed `state` from ASKED to COPYING, before
+// it sets it to COPIED_IT, and read after that by the thread that asked.
 unsafe impl Sync for Request {}
 
 static REQUEST: Request = Request {
@@ -78,7 +78,8 @@ static REQUEST: Request = Request {
 
 /// The frames of `gp`, which runs on another thread; none if they can't be had.
 pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
-    // The signal stack of a thread that isn't ours may be too small for this CPU's vector registers.
+    // The signal stack of a thread that isn't ours may be too small for this CPU's vector
+    // registers.
     let mp = gp.m.get().filter(|mp| !mp.isextra.get())?;
     let memory = memory_for(gp)?;
     let limit = nanotime() + patience(PATIENCE);
@@ -201,8 +202,8 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     }
 }
 
-/// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on the
-/// thread of `mp`, which has interrupted `interrupted` with these registers.
+/// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on
+/// the thread of `mp`, which has interrupted `interrupted` with these registers.
 pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
     // Acquire pairs with `ask`. The signal also comes for preemption, and to other threads.
     if REQUEST.state.load(Ordering::Acquire) != ASKED
@@ -216,7 +217,8 @@ pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
         let regs = if ptr::eq(interrupted, gp) {
             *regs
         } else if ptr::eq(interrupted, &mp.ext.g0) {
-            // The goroutine works on g0, or has just left for it: either way its stack stays as it left it.
+            // The goroutine works on g0, or has just left for it: either way its stack stays as it
+            // left it.
             left_at(gp)
         } else {
             return false;
@@ -249,8 +251,8 @@ unsafe fn copy(gp: &G, regs: &Regs, to: usize, room: usize) -> Option<Regs> {
         return None;
     }
     let from = regs.sp - RED_ZONE;
-    // What points below the stack pointer counts, too: the loop that touches the pages of a large frame finds
-    // the frame by a register that points there.
+    // What points below the stack pointer counts, too: the loop that touches the pages of a large
+    // frame finds the frame by a register that points there.
     let on_stack = |word: &usize| (stack.lo..=stack.hi).contains(word);
     let moved = |word: usize| if on_stack(&word) { word.wrapping_sub(from).wrapping_add(to) } else { word };
     for at in (0..(stack.hi - from).min(COPIED)).step_by(size_of::<usize>()) {

@@ -91,10 +91,11 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         }
         adjustsudogs(gp, &adjinfo);
     }
-    // Without maps each word is adjusted as it is copied, but for those that syncadjustsudogs has copied.
+    // Without maps each word is adjusted as it is copied, but for those that syncadjustsudogs has
+    // copied.
     let maps = frame_map::any();
-    // SAFETY: the upper ends of two different stacks of the G's, both of `used` bytes at least. Nobody runs
-    // on them; senders use the part that syncadjustsudogs has copied, and only that.
+    // SAFETY: the upper ends of two different stacks of the G's, both of `used` bytes at least.
+    // Nobody runs on them; senders use the part that syncadjustsudogs has copied, and only that.
     unsafe {
         if maps {
             copy(old.hi - ncopy, new.hi - ncopy, ncopy);
@@ -114,7 +115,8 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     gp.stktopsp.set(gp.stktopsp.get().wrapping_add(adjinfo.delta));
 
     if maps {
-        // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't running.
+        // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't
+        // running.
         unsafe { adjustframes(gp, &adjinfo, innermost) };
     }
     if let Some((regs, _)) = xregs::saved(gp) {
@@ -153,7 +155,8 @@ fn adjustctxt(gp: &G, adjinfo: &AdjustInfo) {
     gp.sched.bp.set(adjinfo.moved(gp.sched.bp.get()));
 }
 
-/// Adjusts the head of the chain of defers; the embedder adjusts the rest of the chain. Go's `adjustdefers`.
+/// Adjusts the head of the chain of defers; the embedder adjusts the rest of the chain. Go's
+/// `adjustdefers`.
 fn adjustdefers(gp: &G, adjinfo: &AdjustInfo) {
     gp._defer.set(gp._defer.get().map_addr(|p| adjinfo.moved(p)));
 }
@@ -171,7 +174,8 @@ fn adjustsudogs(gp: &G, adjinfo: &AdjustInfo) {
     }
 }
 
-/// The end of the highest place in the stack that a sudog points to; 0 if none does. Go's `findsghi`.
+/// The end of the highest place in the stack that a sudog points to; 0 if none does. Go's
+/// `findsghi`.
 fn findsghi(gp: &G, stk: Stack) -> usize {
     waiting(gp).fold(0, |sghi, sg| {
         // SAFETY: the G waits on this channel, so it isn't freed.
@@ -181,8 +185,8 @@ fn findsghi(gp: &G, stk: Stack) -> usize {
     })
 }
 
-/// Adjusts the sudogs, and copies the part of the stack that they point to, while nobody can send or receive;
-/// returns how many bytes it has copied. Go's `syncadjustsudogs`.
+/// Adjusts the sudogs, and copies the part of the stack that they point to, while nobody can send
+/// or receive; returns how many bytes it has copied. Go's `syncadjustsudogs`.
 fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
     // Each channel once: equal ones are next to each other.
     let each_channel = |f: fn(&Hchan)| {
@@ -206,7 +210,8 @@ fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
     let sgsize = sghi.saturating_sub(bottom).next_multiple_of(size_of::<usize>());
     if sgsize != 0 {
         adjinfo.sghi.set((bottom + sgsize).wrapping_add(adjinfo.delta));
-        // SAFETY: within the used parts of both stacks; with the channels locked, nobody writes there.
+        // SAFETY: within the used parts of both stacks; with the channels locked, nobody writes
+        // there.
         unsafe { copy(bottom, bottom.wrapping_add(adjinfo.delta), sgsize) };
     }
     each_channel(|c| unlock(&c.lock));

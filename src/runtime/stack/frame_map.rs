@@ -122,8 +122,8 @@ pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap)
     FrameMapRegistration(code)
 }
 
-/// Registers the map of `code`, until [`unregister_frame_map`]; false if the range is empty, or overlaps one that
-/// is registered.
+/// Registers the map of `code`, until [`unregister_frame_map`]; false if the range is empty, or
+/// overlaps one that is registered.
 ///
 /// # Safety
 /// As [`register_frame_map`].
@@ -139,8 +139,8 @@ pub(crate) unsafe fn try_register_frame_map(code: &Range<usize>, map: &'static d
     free
 }
 
-/// The innermost frame of a parked G: the one that its mcall returns to, or that has called the function at
-/// whose check the G was preempted. If the G hasn't begun, the base of its stack.
+/// The innermost frame of a parked G: the one that its mcall returns to, or that has called the
+/// function at whose check the G was preempted. If the G hasn't begun, the base of its stack.
 pub(super) fn parked_frame(gp: &G) -> Frame {
     let bp = gp.sched.bp.get();
     if bp == 0 {
@@ -152,12 +152,13 @@ pub(super) fn parked_frame(gp: &G) -> Frame {
 
 /// The word of a stack at `at`.
 fn word(at: usize) -> usize {
-    // SAFETY: callers pass the aligned address of a word in a frame record, on the stack of a G that isn't
-    // running. A sender may write to that stack, but not to a frame record.
+    // SAFETY: callers pass the aligned address of a word in a frame record, on the stack of a G
+    // that isn't running. A sender may write to that stack, but not to a frame record.
     unsafe { ptr::with_exposed_provenance::<usize>(at).read() }
 }
 
-/// Whether the frame's record can be where `fp` points: it is aligned, not below `sp`, and in the stack.
+/// Whether the frame's record can be where `fp` points: it is aligned, not below `sp`, and in the
+/// stack.
 fn plausible(frame: &Frame, hi: usize) -> bool {
     frame.fp >= frame.sp
         && frame.fp.is_multiple_of(size_of::<usize>())
@@ -176,8 +177,8 @@ fn find(maps: &[Registered], pc: usize) -> Option<&'static dyn FrameMap> {
     maps.get(at).filter(|registered| registered.code.contains(&pc)).map(|registered| registered.map)
 }
 
-/// Whether every frame that may have a map can be found: there are no maps, or the innermost frame has
-/// one and the frame pointers lead to the stack's base.
+/// Whether every frame that may have a map can be found: there are no maps, or the innermost frame
+/// has one and the frame pointers lead to the stack's base.
 pub(super) fn frames_known(gp: &G, innermost: Frame) -> bool {
     if !any() {
         return true;
@@ -193,8 +194,8 @@ pub(super) fn frames_known(gp: &G, innermost: Frame) -> bool {
     frame.fp == 0
 }
 
-/// Adjusts the words of the new stack, to which everything was copied; `innermost` is a frame of the old one.
-/// Go's loop over the frames in `copystack`.
+/// Adjusts the words of the new stack, to which everything was copied; `innermost` is a frame of
+/// the old one. Go's loop over the frames in `copystack`.
 ///
 /// # Safety
 /// `gp.stack` is the new stack, on which nobody runs, and no word of which was adjusted yet.
@@ -210,8 +211,8 @@ pub(super) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
         let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
         let map = find(&maps, frame.pc);
         if exact && let Some(map) = map {
-            // SAFETY: aligned words of the new stack, each adjusted once: first those from `done` to the
-            // frame's low end, then the frame.
+            // SAFETY: aligned words of the new stack, each adjusted once: first those from `done`
+            // to the frame's low end, then the frame.
             unsafe {
                 adjinfo.adjustpointers(done, frame.sp);
                 adjustframe(&frame, map, adjinfo);
@@ -231,7 +232,8 @@ pub(super) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
 /// # Safety
 /// The frame is in the new stack, on which nobody runs, and isn't adjusted yet.
 unsafe fn adjustframe(frame: &Frame, map: &dyn FrameMap, adjinfo: &AdjustInfo) {
-    // SAFETY: only aligned words of the frame are passed: its record's, and slots that are checked below.
+    // SAFETY: only aligned words of the frame are passed: its record's, and slots that are checked
+    // below.
     let adjust = |slot: usize| unsafe { adjinfo.adjustpointers(slot, slot + size_of::<usize>()) };
     adjust(frame.fp);
     map.slots(frame, &mut |slot| {

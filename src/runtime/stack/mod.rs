@@ -1,5 +1,5 @@
-//! Stacks that move: growing, shrinking, and adjusting what points into them. The upper half of Go's
-//! `stack.go`; where stacks come from is `mem`.
+//! Stacks that move: growing, shrinking, and adjusting what points into them. The upper half of
+//! Go's `stack.go`; where stacks come from is `mem`.
 //!
 //! A check that finds a copying stack full copies it to a segment of twice the size. When less than
 //! a quarter is used, it is copied to a segment of half the size. It comes back to the home page

@@ -39,8 +39,8 @@ fn round2(x: usize) -> usize {
 /// at `regs`. Then assembly lets the goroutine go on where its `sched` says, or leaves it by
 /// calling the function that this returns. Go's `newstack`.
 ///
-/// Go's prologue checks once more after this, and ours doesn't: so a goroutine gets its room before it is
-/// preempted.
+/// Go's prologue checks once more after this, and ours doesn't: so a goroutine gets its room before
+/// it is preempted.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave> {
     let mp = getm();
@@ -84,13 +84,14 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
     if preempt && room { stop_here(mp, gp, regs) } else { None }
 }
 
-/// Moves the stack of `gp` if `framesize` bytes don't fit below a frame that begins `above` bytes from
-/// its high end, and whose function goes on at `pc`.
+/// Moves the stack of `gp` if `framesize` bytes don't fit below a frame that begins `above` bytes
+/// from its high end, and whose function goes on at `pc`.
 fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     let stack = gp.stack.get();
     let sp = stack.hi - above;
     let moves = gp.ext.kind.get() == StackKind::Copying;
-    // A fixed stack may be used to its end: it can't be made larger, and an overflow can only be reported.
+    // A fixed stack may be used to its end: it can't be made larger, and an overflow can only be
+    // reported.
     let guard = if moves { STACK_GUARD } else { 0 };
     // With the word of the function's return address, below which its frame begins.
     let needed = above.saturating_add(framesize).saturating_add(guard + size_of::<usize>());
@@ -100,7 +101,8 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     } else if moves && running_guard(gp) >= stack.hi && !gp.throwsplit.get() {
         oldsize // GODEBUG=stackforcemove=1: to be moved at every check, but in a system call, where no stack moves
     } else {
-        // There is room: the check failed because of a request to stop, or looked at another stack's limit.
+        // There is room: the check failed because of a request to stop, or looked at another
+        // stack's limit.
         return;
     };
     if gp.throwsplit.get() || std::thread::panicking() {
@@ -117,7 +119,8 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
         overflow(gp, sp, limit, Some(&left_at(gp)))
     }
 
-    // SAFETY: morestack has saved its caller's frame pointer in the goroutine's stack, at `sched.bp`.
+    // SAFETY: morestack has saved its caller's frame pointer in the goroutine's stack, at
+    // `sched.bp`.
     let fp = unsafe { ptr::with_exposed_provenance::<usize>(gp.sched.bp.get()).read() };
     casgstatus(gp, GRUNNING, GCOPYSTACK);
     copystack(gp, size_for(gp, newsize), Frame { pc, sp, fp });

@@ -1,8 +1,8 @@
 //! The words of a goroutine that a conservative collector scans: Go's `scanstack`.
 //!
-//! Go's compiler keeps nothing in registers across a call, and notes of each word in a frame whether it is
-//! a pointer. Compilers do neither here. So every place where a goroutine's code may keep a value is scanned,
-//! word by word:
+//! Go's compiler keeps nothing in registers across a call, and notes of each word in a frame
+//! whether it is a pointer. Compilers do neither here. So every place where a goroutine's code may
+//! keep a value is scanned, word by word:
 //!
 //! ```text
 //!     it waits, or is in a queue       its stack from sched.sp on, where mcall has saved its registers
@@ -25,20 +25,24 @@ use crate::runtime::g::status::readgstatus;
 use crate::runtime::g::sudog::waiting;
 use crate::runtime::preempt::xregs;
 
-/// [`proc::scan_stack`](crate::proc::scan_stack). What Go's `scanstack` does for a frame without maps.
+/// [`proc::scan_stack`](crate::proc::scan_stack). What Go's `scanstack` does for a frame without
+/// maps.
 pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
     let hi = gp.stack.get().hi;
     match readgstatus(gp) & !GSCAN {
-        // Its stack holds nothing, and may be gone: that of a foreign thread, which the G was lent to.
+        // Its stack holds nothing, and may be gone: that of a foreign thread, which the G was lent
+        // to.
         GDEAD => {}
         GSYSCALL => {
-            // Below syscallsp the stack is in use by code in the system call, which keeps no pointers.
+            // Below syscallsp the stack is in use by code in the system call, which keeps no
+            // pointers.
             f(gp.syscallsp.get()..hi);
             if let Some(mp) = gp.m.get() {
                 f(bytes_of(&mp.ext.syscall_regs));
             }
         }
-        // From sched.sp even if syscallsp is set: a G that is just leaving a system call has registers below.
+        // From sched.sp even if syscallsp is set: a G that is just leaving a system call has
+        // registers below.
         _ => f(gp.sched.sp.get()..hi),
     }
     if gp.sched.pc.get() == goexit_pc() {

@@ -35,13 +35,14 @@ fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo, adjusted: imp
 
 /// A word of the G's memory.
 fn word(at: usize) -> usize {
-    // SAFETY: aligned, and of a stack of the G's that isn't free. A sender may be writing to it: volatile, so that
-    // it is read once.
+    // SAFETY: aligned, and of a stack of the G's that isn't free. A sender may be writing to it:
+    // volatile, so that it is read once.
     unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() }
 }
 
-/// [`words`] of the new stack. One that was adjusted isn't stale: what a deeper frame has left behind pointed
-/// below all that is used, and may now point below the new stack, where the old one is.
+/// [`words`] of the new stack. One that was adjusted isn't stale: what a deeper frame has left
+/// behind pointed below all that is used, and may now point below the new stack, where the old one
+/// is.
 fn stack_words(from: usize, to: usize, adjinfo: &AdjustInfo) {
     words("its stack", from, to, adjinfo, |at, p| {
         let was = word(at.wrapping_sub(adjinfo.delta));
@@ -64,7 +65,8 @@ mod tests {
     use crate::runtime::base::testing::dies;
     use crate::runtime::data::runtime2::Stack;
 
-    /// A stack of 16 KiB that has shrunk to 8 KiB, right above it, and the word `at` bytes from the end of both.
+    /// A stack of 16 KiB that has shrunk to 8 KiB, right above it, and the word `at` bytes from the
+    /// end of both.
     fn moved(at: usize, was: impl Fn(Stack) -> usize, now: impl Fn(usize) -> usize) -> impl Fn() {
         move || {
             let memory = Box::leak(Box::new([0_usize; 24 * 1024 / 8]));

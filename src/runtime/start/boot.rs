@@ -37,17 +37,17 @@ use crate::runtime::world::procresize::{make_ps, procresize};
 /// How far the start is, while one thread starts the runtime.
 static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
 
-/// Goroutines share the thread-locals of their threads, unless their maker wants otherwise. Written and read with
-/// [`STARTING`] locked.
+/// Goroutines share the thread-locals of their threads, unless their maker wants otherwise. Written
+/// and read with [`STARTING`] locked.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
 /// Woken by the first M once the runtime runs.
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
-/// Starts the runtime, unless it has started, for a main goroutine that is to have thread-locals of its own, is not to,
-/// or as is the default. If it can't have them, or the thread has a shadow stack, nothing is started. If there is too
-/// little memory, or a thread can't be made, the next call tries again. Go's `rt0_go`; here the caller is a foreign
-/// thread, and stays one.
+/// Starts the runtime, unless it has started, for a main goroutine that is to have thread-locals of
+/// its own, is not to, or as is the default. If it can't have them, or the thread has a shadow
+/// stack, nothing is started. If there is too little memory, or a thread can't be made, the next
+/// call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays one.
 pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {
@@ -90,7 +90,8 @@ fn park_std_waits_if_wanted() {
     go_live_if_wanted();
 }
 
-/// Fails if this thread's returns are compared with a shadow stack: the first one after a switch would end the process.
+/// Fails if this thread's returns are compared with a shadow stack: the first one after a switch
+/// would end the process.
 fn without_shadow_stack() -> io::Result<()> {
     if !has_shadow_stack() {
         return Ok(());

@@ -25,8 +25,8 @@ struct Main {
     done: Note,
 }
 
-/// Runs `f(arg)` on a goroutine of this kind and waits for its end. Called by a thread that isn't ours, when the runtime
-/// has started. Fails if no stack can be made.
+/// Runs `f(arg)` on a goroutine of this kind and waits for its end. Called by a thread that isn't
+/// ours, when the runtime has started. Fails if no stack can be made.
 ///
 /// # Safety
 /// `f(arg)` may be called on another thread, and doesn't unwind.
@@ -44,8 +44,8 @@ pub(crate) unsafe fn run_main(
     inherited.give(newg);
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
-    // From here on this thread can't wake a goroutine. If all M's wait already, none of them will look
-    // for the deadlock that this may make.
+    // From here on this thread can't wake a goroutine. If all M's wait already, none of them will
+    // look for the deadlock that this may make.
     lock(&sched().lock);
     sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
     checkdead();
@@ -58,7 +58,8 @@ pub(crate) unsafe fn run_main(
 unsafe extern "C" fn main(waiting: *mut c_void) {
     // SAFETY: run_main passes a Main, and keeps it until `done` is woken.
     let waiting = unsafe { &*waiting.cast::<Main>() };
-    // SAFETY: run_main's caller has promised that `f(arg)` may be called on this thread, and doesn't unwind.
+    // SAFETY: run_main's caller has promised that `f(arg)` may be called on this thread, and
+    // doesn't unwind.
     unsafe { (waiting.f)(waiting.arg) };
     let (gp, _) = goroutine();
     unwire(gp);

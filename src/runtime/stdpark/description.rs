@@ -99,8 +99,8 @@ pub(super) fn is_of_unix(fd: RawFd) -> bool {
     option_of(fd, libc::SO_DOMAIN) == Some(libc::AF_UNIX)
 }
 
-/// Whether a socket is of TCP, nothing is between the program and it, and nothing is set that a wait
-/// would heed. Such a socket may be known.
+/// Whether a socket is of TCP, nothing is between the program and it, and nothing is set that a
+/// wait would heed. Such a socket may be known.
 pub(super) fn is_plain_tcp(fd: RawFd) -> bool {
     let has_no_limit = |option| matches!(timeout(fd, option), Timeout::After(0));
     matches!(option_of(fd, libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6))

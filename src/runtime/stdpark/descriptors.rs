@@ -12,8 +12,8 @@
 //! that isn't seen here, and another description may get the number. So each wait arms the
 //! registration again: the kernel compares the description then, and what isn't registered is
 //! added. As registrations are level-triggered, an armed one also reports what came before.
-//! (Edge-triggered ones save the system call. A wait on a number that was used again would hang with
-//! them, so only sockets that are known have them: see `known.rs`.)
+//! (Edge-triggered ones save the system call. A wait on a number that was used again would hang
+//! with them, so only sockets that are known have them: see `known.rs`.)
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;

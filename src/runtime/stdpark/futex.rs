@@ -22,8 +22,8 @@ pub(super) const SYS_FUTEX_WAKE: i64 = 454;
 pub(super) const SYS_FUTEX_WAIT: i64 = 455;
 pub(super) const SYS_FUTEX_REQUEUE: i64 = 456;
 
-/// The flags, in these calls, of a word of 32 bits that only this process uses: `FUTEX2_SIZE_U32` and
-/// `FUTEX2_PRIVATE`.
+/// The flags, in these calls, of a word of 32 bits that only this process uses: `FUTEX2_SIZE_U32`
+/// and `FUTEX2_PRIVATE`.
 const PRIVATE_U32: usize = 2 | libc::FUTEX_PRIVATE_FLAG as usize;
 
 /// What the kernel returns: an error is a negative number.

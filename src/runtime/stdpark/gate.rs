@@ -29,8 +29,8 @@ pub(super) fn may_have_to_park() -> bool {
 fn check(gp: &'static G) -> Option<&'static G> {
     let mp = gp.m.get()?;
     // std keeps references to thread-locals across its waits, so they have to be the goroutine's. A
-    // handler on the signal stack isn't on the goroutine's, nor is code that has made a stack of its
-    // own, and that may have left a thread's state behind.
+    // handler on the signal stack isn't on the goroutine's, nor is code that has made a stack of
+    // its own, and that may have left a thread's state behind.
     let may = gp.ext.tp.get() != 0
         && gp.syscallsp.get() == 0
         && !gp.ext.system.get()

@@ -11,8 +11,8 @@ pub(super) fn hand_on(call: &dyn Fn() -> isize) -> isize {
 }
 
 /// Makes a call that a signal ends. The runtime sends none to a thread in such a call, but one may
-/// be on its way: it would have a write return a part, or a wait fail with `EINTR`. A goroutine that
-/// keeps its P gets the signal: it is what takes the P away.
+/// be on its way: it would have a write return a part, or a wait fail with `EINTR`. A goroutine
+/// that keeps its P gets the signal: it is what takes the P away.
 pub(super) fn in_kernel(call: &dyn Fn() -> isize) -> isize {
     if may_hand_on() { in_syscall(&|| with_signals_blocked(call)) } else { call() }
 }

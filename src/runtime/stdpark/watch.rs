@@ -20,8 +20,8 @@ const PERIOD: i64 = 1_000_000_000;
 /// Whether the timer is set.
 static SET: AtomicBool = AtomicBool::new(false);
 
-/// Sets the timer, unless it is set. To be called when the wait is on its entry's list: that entry's
-/// lock orders this and a look that hasn't found the wait.
+/// Sets the timer, unless it is set. To be called when the wait is on its entry's list: that
+/// entry's lock orders this and a look that hasn't found the wait.
 pub(super) fn watch() {
     if !SET.load(Ordering::Relaxed) && !SET.swap(true, Ordering::Relaxed) {
         begin_timer(nanotime().saturating_add(period(PERIOD)), 0, look, ptr::null_mut());

@@ -1,12 +1,12 @@
 //! Timers that do nothing any more once they are stopped or reset: those that feed a channel
 //! (`chan/timer_chan.rs`), call a function, or end a wait. Go has `sendLock` for it, since 1.23.
 //!
-//! A timer that has fired leaves its heap and releases the heap's lock, and only then does what it is for.
-//! Meanwhile its owner may stop it, reset it, or be gone. So each setting has a number, `seq`, which the
-//! timer takes along when it fires; to stop or reset it changes the number, and both sides hold
-//! `send_lock`. A timer that fires and finds another number comes too late and does nothing. As a timer's
-//! memory stays a timer ([`pool`](crate::runtime::mem::pool)), that holds for one that has another owner by
-//! then.
+//! A timer that has fired leaves its heap and releases the heap's lock, and only then does what it
+//! is for. Meanwhile its owner may stop it, reset it, or be gone. So each setting has a number,
+//! `seq`, which the timer takes along when it fires; to stop or reset it changes the number, and
+//! both sides hold `send_lock`. A timer that fires and finds another number comes too late and does
+//! nothing. As a timer's memory stays a timer ([`pool`](crate::runtime::mem::pool)), that holds for
+//! one that has another owner by then.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ pub(in crate::runtime) fn locked<R>(t: &Timer, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Resets the timer; `f` gets the timer as its argument. Says whether the timer was set before: then
-/// that setting does nothing any more.
+/// Resets the timer; `f` gets the timer as its argument. Says whether the timer was set before:
+/// then that setting does nothing any more.
 pub(crate) fn set_timer(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
     locked(t, || set_locked(t, when, period, f))
 }
@@ -59,8 +59,8 @@ pub(crate) fn fire_timer<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void)
     })
 }
 
-/// A new timer, set for the first time. `waiter`, which [`fire_timer`] passes on, must stay until the timer is
-/// cancelled.
+/// A new timer, set for the first time. `waiter`, which [`fire_timer`] passes on, must stay until
+/// the timer is cancelled.
 pub(crate) fn begin_timer(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> &'static Timer {
     let t = acquire_timer();
     // As its last user's, the timer may still be about to fire, and hold this lock.

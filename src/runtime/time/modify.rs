@@ -1,4 +1,5 @@
-//! Starting, stopping and setting timers, on whatever P they are: Go's `addtimer`, `deltimer` and `modtimer`.
+//! Starting, stopping and setting timers, on whatever P they are: Go's `addtimer`, `deltimer` and
+//! `modtimer`.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -30,8 +31,8 @@ fn check_times(when: i64, period: i64) {
     }
 }
 
-/// The P of `mp`, which acquirem keeps there. For a goroutine that has lost its P it is the first one, which
-/// never goes, and may be idle. For one of an exploration it is that of the clock.
+/// The P of `mp`, which acquirem keeps there. For a goroutine that has lost its P it is the first
+/// one, which never goes, and may be idle. For one of an exploration it is that of the clock.
 fn held_p(mp: Option<&'static M>) -> &'static P {
     if let Some(clock) = timers_p() {
         return clock;
@@ -43,11 +44,13 @@ fn held_p(mp: Option<&'static M>) -> &'static P {
     })
 }
 
-/// Puts a timer into the heap of `pp`, whose lock is held, and which is the P of `mp`, or the first one.
+/// Puts a timer into the heap of `pp`, whose lock is held, and which is the P of `mp`, or the first
+/// one.
 fn put_timer(mp: Option<&'static M>, pp: &'static P, t: &'static Timer) {
     doaddtimer(pp, t);
     if mp.is_some_and(|mp| mp.p.is_null()) {
-        // It may be idle, and be known to have no timers. With its lock held: see update_timer_p_mask.
+        // It may be idle, and be known to have no timers. With its lock held: see
+        // update_timer_p_mask.
         procs().timerp_mask.set(pp.id.get());
     }
 }
@@ -69,8 +72,8 @@ pub(crate) fn addtimer(t: &'static Timer) {
     releasem(mp);
 }
 
-/// Marks a timer as deleted: it may be in another P's heap, and whoever looks at that next takes it out.
-/// Says whether it was active, and so won't fire. Go's `deltimer`.
+/// Marks a timer as deleted: it may be in another P's heap, and whoever looks at that next takes it
+/// out. Says whether it was active, and so won't fire. Go's `deltimer`.
 pub(crate) fn deltimer(t: &'static Timer) -> bool {
     loop {
         match t.status.load(Ordering::Acquire) {
@@ -140,7 +143,8 @@ pub(crate) fn modtimer(
         return false;
     }
 
-    // The timer is in a heap, perhaps another P's, which would be out of order if `when` changed now.
+    // The timer is in a heap, perhaps another P's, which would be out of order if `when` changed
+    // now.
     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
     if status == TIMER_DELETED {
         tpp.deleted_timers.fetch_sub(1, Ordering::SeqCst);
@@ -158,13 +162,14 @@ pub(crate) fn modtimer(
     status != TIMER_DELETED
 }
 
-/// [`proc::reset_timer`](crate::proc::reset_timer) without the check of the stack. Go's `resettimer`.
+/// [`proc::reset_timer`](crate::proc::reset_timer) without the check of the stack. Go's
+/// `resettimer`.
 pub(crate) fn resettimer(t: &'static Timer, when: i64) -> bool {
     modtimer(t, when, t.period.get(), t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed))
 }
 
-/// Notes that a timer of `pp` is to be moved to `nextwhen`, which is earlier than it was. Without the
-/// lock. Go's `updateTimerModifiedEarliest`.
+/// Notes that a timer of `pp` is to be moved to `nextwhen`, which is earlier than it was. Without
+/// the lock. Go's `updateTimerModifiedEarliest`.
 fn update_timer_modified_earliest(pp: &P, nextwhen: i64) {
     let earliest = &pp.timer_modified_earliest;
     let earlier = |old| (old == 0 || old >= nextwhen).then_some(nextwhen);

@@ -34,22 +34,24 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
     });
     gp.timer.set(Some(t));
     if timers_p().is_some() {
-        // On the clock of an exploration, which goes on when this goroutine has left. On g0 it isn't known whose it is.
+        // On the clock of an exploration, which goes on when this goroutine has left. On g0 it
+        // isn't known whose it is.
         resettimer(t, t.nextwhen.get());
         // SAFETY: as below; the timer has been started.
         unsafe { gopark_on(gp, mp, None, ptr::null_mut(), WaitReason::Sleep, TraceBlockReason::Sleep, 1) };
         return;
     }
-    // SAFETY: `gp` is the running goroutine and `mp` its M. reset_for_sleep doesn't touch its stack, doesn't
-    // park or unwind, and returns true; the timer makes it ready. The caller keeps no thread-local's.
+    // SAFETY: `gp` is the running goroutine and `mp` its M. reset_for_sleep doesn't touch its
+    // stack, doesn't park or unwind, and returns true; the timer makes it ready. The caller keeps
+    // no thread-local's.
     unsafe {
         let (reason, trace_reason) = (WaitReason::Sleep, TraceBlockReason::Sleep);
         gopark_on(gp, mp, Some(reset_for_sleep), t.as_arg(), reason, trace_reason, 1);
     }
 }
 
-/// Starts the timer of a goroutine that has parked: started before, it might fire first, and find the
-/// goroutine running. Go's `resetForSleep`.
+/// Starts the timer of a goroutine that has parked: started before, it might fire first, and find
+/// the goroutine running. Go's `resetForSleep`.
 unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
     // SAFETY: gopark passes what time_sleep gave it, a timer, and timers are never freed.
     let t: &'static Timer = unsafe { &*t.cast() };

@@ -95,7 +95,8 @@ impl Glibc {
     /// `tp` is that of a new block.
     unsafe fn fill(&self, tp: usize) {
         let (own, new) = (self.pthread(thread_pointer()).cast_const(), self.pthread(tp));
-        // SAFETY: fields of this thread's control block, and of the new one, aligned as they are there.
+        // SAFETY: fields of this thread's control block, and of the new one, aligned as they are
+        // there.
         unsafe {
             let vector = dtv(tp).read();
             // The fields before the list: the guards of stacks and pointers, features, and the flag
@@ -215,8 +216,8 @@ impl Glibc {
     /// # Safety
     /// As [`reset`](Self::reset).
     unsafe fn has_more(&self, tp: usize) -> bool {
-        // SAFETY: the vector has its length before its first word, and a pair for each module, whose second word
-        // says what is to be freed.
+        // SAFETY: the vector has its length before its first word, and a pair for each module,
+        // whose second word says what is to be freed.
         unsafe {
             if Some(self.generation_of(tp)) == self.generation {
                 return false;

@@ -1,4 +1,5 @@
-//! Tries a block out, before there is a goroutine that has one; and finds the words that malloc keeps for a thread.
+//! Tries a block out, before there is a goroutine that has one; and finds the words that malloc
+//! keeps for a thread.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -20,8 +21,8 @@ pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
     let memory = MmapOptions::new().len(glibc.size()).map_anon().map_err(Failure::Error)?;
     let hi = memory.as_ptr().expose_provenance() + memory.len();
     let all_signals = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the memory is this function's, and what runs with the block returns with the signals blocked: no
-    // handler finds a thread of which the runtime knows nothing.
+    // SAFETY: the memory is this function's, and what runs with the block returns with the signals
+    // blocked: no handler finds a thread of which the runtime knows nothing.
     unsafe {
         let tp = glibc.make(hi, ptr::null_mut()).map_err(Failure::Error)?;
         glibc.note_modules(tp);
@@ -125,8 +126,9 @@ unsafe extern "C" fn probe(glibc: *mut c_void) {
         FOUND.value.store(local.replace(0), Ordering::Relaxed);
     });
     COUNTED.with(|_| ());
-    // SAFETY: check passes the glibc that it has; a key of this function's, with a value that its destructor doesn't
-    // touch; a mutex of this function's, unlocked as often as it was locked; and the block's thread ends.
+    // SAFETY: check passes the glibc that it has; a key of this function's, with a value that its
+    // destructor doesn't touch; a mutex of this function's, unlocked as often as it was locked; and
+    // the block's thread ends.
     unsafe {
         let mut key = 0;
         let made = libc::pthread_key_create(&mut key, Some(destroyed)) == 0;
@@ -171,7 +173,8 @@ struct FirstUse<'a> {
     changed: [bool; WORDS],
 }
 
-/// Uses malloc for the first time, as the block's thread. What it keeps for that is lost: some hundred bytes, once.
+/// Uses malloc for the first time, as the block's thread. What it keeps for that is lost: some
+/// hundred bytes, once.
 unsafe extern "C" fn use_malloc(first_use: *mut c_void) {
     // SAFETY: malloc_words passes this.
     let first_use = unsafe { &mut *first_use.cast::<FirstUse<'_>>() };
@@ -185,8 +188,8 @@ unsafe extern "C" fn use_malloc(first_use: *mut c_void) {
     first_use.changed = std::array::from_fn(|i| i < n && word(i) != before[i]);
 }
 
-/// Where malloc keeps words for each thread, as offsets from the thread pointer: none if it keeps none there, as an
-/// allocator that a program brings.
+/// Where malloc keeps words for each thread, as offsets from the thread pointer: none if it keeps
+/// none there, as an allocator that a program brings.
 ///
 /// # Safety
 /// `tp` is that of a new block that no thread has; no signal handler runs.

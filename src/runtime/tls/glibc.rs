@@ -1,5 +1,5 @@
-//! The parts of glibc that make a thread of a piece of memory. All but one are for glibc's own other half, the
-//! dynamic linker, or for debuggers, so each is looked up by name.
+//! The parts of glibc that make a thread of a piece of memory. All but one are for glibc's own
+//! other half, the dynamic linker, or for debuggers, so each is looked up by name.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::ptr;
@@ -9,8 +9,8 @@ use crate::runtime::arch::{TLS_BELOW, thread_pointer};
 
 /// glibc, as found.
 pub(super) struct Glibc {
-    /// The bytes of the TLS block of a thread, with room for libraries that are still to come, and with `struct
-    /// pthread` where that lies above the thread pointer.
+    /// The bytes of the TLS block of a thread, with room for libraries that are still to come, and
+    /// with `struct pthread` where that lies above the thread pointer.
     pub(super) static_size: usize,
     /// Its alignment.
     pub(super) static_align: usize,
@@ -39,8 +39,9 @@ pub(super) struct Glibc {
     pub(super) keys: *const Key,
     /// The programs and libraries that have TLS, all of which is in the block.
     pub(super) modules: Vec<Module>,
-    /// How often libraries with TLS had come and gone when it was looked at, if those that were there then have all of
-    /// it in the block: a thread whose vector of modules says the same has nothing elsewhere.
+    /// How often libraries with TLS had come and gone when it was looked at, if those that were
+    /// there then have all of it in the block: a thread whose vector of modules says the same has
+    /// nothing elsewhere.
     pub(super) generation: Option<usize>,
 }
 
@@ -250,8 +251,8 @@ fn from_thread_pointer(variable: *mut c_void) -> isize {
     variable.addr().wrapping_sub(thread_pointer()) as isize
 }
 
-/// The offset of a field that glibc describes for debuggers, by its size in bits, how many there are, and its
-/// offset.
+/// The offset of a field that glibc describes for debuggers, by its size in bits, how many there
+/// are, and its offset.
 fn field(name: &CStr) -> Result<usize, String> {
     // SAFETY: such a description has three numbers of 32 bits.
     Ok(unsafe { (*symbol(name)?.cast::<[u32; 3]>())[2] } as usize)

@@ -1,10 +1,11 @@
-//! Thread-locals of a goroutine's own: a thread's control block and TLS block for each, which the switch makes
-//! those of the thread that runs it.
+//! Thread-locals of a goroutine's own: a thread's control block and TLS block for each, which the
+//! switch makes those of the thread that runs it.
 //!
-//! All that compiled code knows of its thread it finds by the thread pointer (`fs` on x86-64, `tpidr_el0` on
-//! aarch64): thread-locals, `pthread_self`, `errno`. A goroutine that has its own value there *is* a thread to
-//! such code, and the same one on whatever thread of the system it goes on after a park. So it may keep the
-//! address of a thread-local as long as it lives, as compilers do.
+//! All that compiled code knows of its thread it finds by the thread pointer (`fs` on x86-64,
+//! `tpidr_el0` on aarch64): thread-locals, `pthread_self`, `errno`. A goroutine that has its own
+//! value there *is* a thread to such code, and the same one on whatever thread of the system it
+//! goes on after a park. So it may keep the address of a thread-local as long as it lives, as
+//! compilers do.
 //!
 //! ```text
 //!     x86-64     stack | ..., TLS of the modules | struct pthread | G
@@ -13,21 +14,23 @@
 //!                                       ^ thread pointer
 //! ```
 //!
-//! - The block lies above the stack, in the same pages. It is made by glibc's own functions, once for each home;
-//!   what follows from one goroutine to the next is reset by copying the modules' images.
-//! - The runtime on g0 has the thread pointer of its M. `mcall` and `gogo` change it, and nothing else does:
-//!   `systemstack` changes the stack alone, so what it calls sees the goroutine's thread-locals.
-//! - glibc's malloc keeps two words for each thread. They go along with the thread pointer, from M to goroutine
-//!   and back: so a parked goroutine has no cache of its own, and nothing of it leaks. (This relies on
-//!   goroutines being switched in the runtime only, never in the middle of malloc. One that loses its P there
-//!   keeps its thread.)
-//! - What the kernel keeps for a thread stays with the M: the signal stack, rseq, the list of robust mutexes,
-//!   credentials.
+//! - The block lies above the stack, in the same pages. It is made by glibc's own functions, once
+//!   for each home; what follows from one goroutine to the next is reset by copying the modules'
+//!   images.
+//! - The runtime on g0 has the thread pointer of its M. `mcall` and `gogo` change it, and nothing
+//!   else does: `systemstack` changes the stack alone, so what it calls sees the goroutine's
+//!   thread-locals.
+//! - glibc's malloc keeps two words for each thread. They go along with the thread pointer, from M
+//!   to goroutine and back: so a parked goroutine has no cache of its own, and nothing of it leaks.
+//!   (This relies on goroutines being switched in the runtime only, never in the middle of malloc.
+//!   One that loses its P there keeps its thread.)
+//! - What the kernel keeps for a thread stays with the M: the signal stack, rseq, the list of
+//!   robust mutexes, credentials.
 //! - When the goroutine ends, the destructors of its thread-locals run, on it.
 //!
-//! glibc's parts are looked up by name ([`glibc`]), and what they make is tried out once, when the runtime starts
-//! ([`check`]). Where one is missing, or something isn't as expected, there are no such goroutines, and an error says
-//! why.
+//! glibc's parts are looked up by name ([`glibc`]), and what they make is tried out once, when the
+//! runtime starts ([`check`]). Where one is missing, or something isn't as expected, there are no
+//! such goroutines, and an error says why.
 //!
 //! # Files
 //!
@@ -65,8 +68,9 @@ enum Failure {
     Error(io::Error),
 }
 
-/// Finds out whether goroutines can have thread-locals of their own here, unless that is known. On a thread that isn't
-/// ours, with room, one at a time. Fails if there is too little memory to find out.
+/// Finds out whether goroutines can have thread-locals of their own here, unless that is known. On
+/// a thread that isn't ours, with room, one at a time. Fails if there is too little memory to find
+/// out.
 pub(in crate::runtime) fn init() -> io::Result<()> {
     if GLIBC.get().is_none() {
         let found = match find() {

@@ -1,5 +1,5 @@
-//! `setuid` and the like: the C library has every thread do it, by a signal of its own. Its handler asks the thread's
-//! control block what is to be done, so it is called with that of the M.
+//! `setuid` and the like: the C library has every thread do it, by a signal of its own. Its handler
+//! asks the thread's control block what is to be done, so it is called with that of the M.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -28,16 +28,16 @@ struct KernelSigaction {
 /// What a handler gets.
 struct Call(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Puts a handler before the C library's, which is there when the first thread has been made. Where the kernel
-/// refuses, `setuid` would wait for ever for a thread that runs a goroutine with thread-locals of its own: then it is
-/// as if there were no such handler.
+/// Puts a handler before the C library's, which is there when the first thread has been made. Where
+/// the kernel refuses, `setuid` would wait for ever for a thread that runs a goroutine with
+/// thread-locals of its own: then it is as if there were no such handler.
 pub(in crate::runtime) fn init() {
     if glibc().is_none() {
         return;
     }
     let action = |new: *const KernelSigaction, old: *mut KernelSigaction| {
-        // SAFETY: the kernel reads a whole action, or none, and writes one, or none. (The C library's function
-        // refuses its own signal.)
+        // SAFETY: the kernel reads a whole action, or none, and writes one, or none. (The C
+        // library's function refuses its own signal.)
         unsafe { syscall!(SYS_rt_sigaction, SIGSETXID, new, old, size_of::<u64>()) }
     };
     let mut theirs = MaybeUninit::<KernelSigaction>::uninit();

@@ -1,7 +1,7 @@
 //! From ticks of the processor to nanoseconds since the trace began.
 //!
-//! How fast the ticks are isn't known, and needn't be: each time that records are read, both clocks are, and what was
-//! recorded since the last time lies on the line between.
+//! How fast the ticks are isn't known, and needn't be: each time that records are read, both clocks
+//! are, and what was recorded since the last time lies on the line between.
 
 use crate::runtime::arch::cputicks;
 use crate::runtime::base::os::nanotime;

@@ -292,7 +292,8 @@ fn batch(out: &mut Vec<u8>, generation: u64, m: u64, begin: u64, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Seven bits a byte, the lowest first, and the eighth says that more follow. Go's `binary.AppendUvarint`.
+/// Seven bits a byte, the lowest first, and the eighth says that more follow. Go's
+/// `binary.AppendUvarint`.
 fn number(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);

@@ -1,4 +1,5 @@
-//! Traces of programs that weren't written for it: `GODEBUG=tracefile=PATH`, `GODEBUG=tracecrash=PATH`.
+//! Traces of programs that weren't written for it: `GODEBUG=tracefile=PATH`,
+//! `GODEBUG=tracecrash=PATH`.
 
 use std::fs::File;
 use std::io;
@@ -31,8 +32,8 @@ static WRITTEN: AtomicU32 = AtomicU32::new(0);
 /// While this lives, what happens is written to the file that the environment names.
 pub(in crate::runtime) struct Traced;
 
-/// Begins what the environment asks for, when the first main goroutine is about to begin. What can't be done is said on
-/// stderr.
+/// Begins what the environment asks for, when the first main goroutine is about to begin. What
+/// can't be done is said on stderr.
 pub(in crate::runtime) fn traced_as_said() -> Option<Traced> {
     static LOOKED: AtomicBool = AtomicBool::new(false);
     if LOOKED.swap(true, Ordering::Relaxed) {

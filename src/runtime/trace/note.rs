@@ -76,7 +76,8 @@ pub(crate) fn cut(text: &str) -> &str {
     prefix(text, MAX)
 }
 
-/// Records what the running goroutine says, in texts that were [`cut`]; nothing where no goroutine runs.
+/// Records what the running goroutine says, in texts that were [`cut`]; nothing where no goroutine
+/// runs.
 pub(crate) fn say(note: Note) {
     if on_goroutine() {
         pool::wait_while(|| WAITING.load(Ordering::Relaxed) > MOST);

@@ -1,5 +1,5 @@
-//! What the program says of itself, and that the world is stopped: events that change nobody's state. Go's reader takes
-//! them from a goroutine that runs with a P only.
+//! What the program says of itself, and that the world is stopped: events that change nobody's
+//! state. Go's reader takes them from a goroutine that runs with a P only.
 
 use crate::runtime::data::trace::{Kind, Record};
 use crate::runtime::trace::encoder::Ev;

@@ -45,7 +45,8 @@ pub(super) fn stack_of(mp: &M, gp: &G) -> u32 {
         let [first, rest @ ..] = stack.frames() else { return false };
         first.pc == pc
             && rest.iter().all(|frame| {
-                // SAFETY: the place is on the goroutine's stack, which stays as it is while this thread is on g0.
+                // SAFETY: the place is on the goroutine's stack, which stays as it is while this
+                // thread is on g0.
                 frame.slot < room
                     && unsafe { ptr::with_exposed_provenance::<usize>(sp + frame.slot).read() } == frame.pc
             })

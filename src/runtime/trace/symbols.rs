@@ -8,7 +8,8 @@ use crate::runtime::trace::stack_table::{Frame, LOCATION, MAX_FRAMES, Stack, sta
 
 /// A frame, as it is written.
 pub(super) struct Place {
-    /// A number that goes with the rest: the reader of a trace keeps what the first frame with it says.
+    /// A number that goes with the rest: the reader of a trace keeps what the first frame with it
+    /// says.
     pub(super) pc: u64,
     pub(super) function: String,
     pub(super) file: String,
@@ -18,7 +19,8 @@ pub(super) struct Place {
 /// Finds the frames of stacks. What is known of an address is looked up once.
 pub(super) struct Places(Symbols);
 
-/// Calls that were inlined have the pc of the one that they are in. To be told apart they have this, and more, in addition.
+/// Calls that were inlined have the pc of the one that they are in. To be told apart they have
+/// this, and more, in addition.
 const INLINED: u64 = 1 << 56;
 
 /// In what stands for a goroutine's beginning, in place of a pc, beside the number of that stack.
@@ -43,7 +45,8 @@ fn look_up(symbols: &mut Symbols, stack: &Stack, id: u32) -> Vec<Place> {
         [frame] if frame.slot == LOCATION || !stack.name.as_str().is_empty() => {
             vec![beginning(symbols, stack, frame, id)]
         }
-        // A goroutine begins at the first instruction of its function; a return address is behind the call.
+        // A goroutine begins at the first instruction of its function; a return address is behind
+        // the call.
         [frame] => places(symbols, &[frame.pc]),
         frames => places(symbols, &frames.iter().map(|frame| frame.pc - 1).collect::<Vec<_>>()),
     }

@@ -51,8 +51,8 @@ impl Order {
         }
     }
 
-    /// Whether the goroutine had left thread `m`, without a P, when the trace began, and others have said already what
-    /// it has done since.
+    /// Whether the goroutine had left thread `m`, without a P, when the trace began, and others
+    /// have said already what it has done since.
     fn has_left(&self, m: usize, goid: u64) -> bool {
         let told = self.gs.get(&goid).is_some_and(|g| g.told == Told::Yes);
         told && self.threads[m].p.is_none() && self.threads[m].g != Some(goid)
@@ -80,8 +80,8 @@ impl Order {
         self.encoder.event(m, now, ev, &args);
     }
 
-    /// If the trace hasn't said that the goroutine is there, and thread `m` does something that shows what it did
-    /// before, says it.
+    /// If the trace hasn't said that the goroutine is there, and thread `m` does something that
+    /// shows what it did before, says it.
     fn tell(&mut self, m: usize, now: u64, goid: u64, before: Go) {
         let told = self.goroutine(goid).told;
         if told == Told::Made && self.may_make(m) {
@@ -188,7 +188,8 @@ impl Order {
         self.encoder.event(m, now, Ev::GoUnblock, &args);
     }
 
-    /// Makes sure that the goroutine of thread `m` runs with a P there, for Go's reader; false if the thread has none.
+    /// Makes sure that the goroutine of thread `m` runs with a P there, for Go's reader; false if
+    /// the thread has none.
     fn runs(&mut self, m: usize, now: u64, goid: u64) -> bool {
         self.tell(m, now, goid, if self.threads[m].p.is_some() { Go::Running } else { Go::Syscall });
         if self.goroutine(goid).status == Go::Running {

@@ -1,5 +1,5 @@
-//! The thread that reads what was recorded, and hands generations to those who want them: a writer of the program's,
-//! the flight recorder.
+//! The thread that reads what was recorded, and hands generations to those who want them: a writer
+//! of the program's, the flight recorder.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -24,15 +24,15 @@ const GENERATION_NS: i64 = 1_000_000_000;
 const GENERATION_BYTES: usize = 64 << 20;
 const MIN_BYTES: usize = 64 << 10;
 
-/// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep it waiting, or a
-/// machine that gives the other thread no processor.
+/// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep
+/// it waiting, or a machine that gives the other thread no processor.
 const STUCK_NS: i64 = 10_000_000_000;
 
 /// How long the world may stand still before a generation ends all the same, in nanoseconds.
 const PATIENCE_NS: i64 = 20_000_000;
 
-/// How long is waited for records that are late, in nanoseconds: a thread may have done what it has still to say, and
-/// what comes after it waits for that.
+/// How long is waited for records that are late, in nanoseconds: a thread may have done what it has
+/// still to say, and what comes after it waits for that.
 const LATE_NS: i64 = 2_000_000_000;
 
 /// Where the program wants the trace.
@@ -126,7 +126,8 @@ impl Writer {
         writer
     }
 
-    /// Takes a part of what there is, and ends the generation if that is due; says whether there is more.
+    /// Takes a part of what there is, and ends the generation if that is due; says whether there is
+    /// more.
     pub(super) fn work(&mut self) -> bool {
         let more = self.take();
         if let Some(error) = self.broken() {
@@ -146,7 +147,8 @@ impl Writer {
         }
     }
 
-    /// Takes a part of the records that there are, and ends the generation if that is due; says whether there are more.
+    /// Takes a part of the records that there are, and ends the generation if that is due; says
+    /// whether there are more.
     fn take(&mut self) -> bool {
         let more = self.drain();
         self.hand_over();
@@ -157,7 +159,8 @@ impl Writer {
         more && !self.is_large()
     }
 
-    /// Takes the records that are there by now, unless the generation becomes too large; says whether there may be more.
+    /// Takes the records that are there by now, unless the generation becomes too large; says
+    /// whether there may be more.
     fn drain(&mut self) -> bool {
         for buffer in all_buffers() {
             buffer.reader.refresh();
@@ -223,8 +226,8 @@ impl Writer {
         self.order.encoder.size >= self.most()
     }
 
-    /// How many bytes a generation should have at most, besides what there was in its beginning. The flight recorder keeps
-    /// several, so that the last one isn't all when it ends.
+    /// How many bytes a generation should have at most, besides what there was in its beginning.
+    /// The flight recorder keeps several, so that the last one isn't all when it ends.
     fn most(&self) -> usize {
         let part = self.flight.as_ref().map_or(GENERATION_BYTES, |flight| flight.max_bytes / 8);
         part.max(self.order.encoder.begun_with).clamp(MIN_BYTES, GENERATION_BYTES)

@@ -1,6 +1,6 @@
-//! The default of `GOMAXPROCS`: as many P's as the process may use processors, but no more than the CPU limit
-//! of its control group allows. Go 1.25's `cgroup_linux.go` and its package `internal/runtime/cgroup`; 1.22
-//! knows nothing of control groups.
+//! The default of `GOMAXPROCS`: as many P's as the process may use processors, but no more than the
+//! CPU limit of its control group allows. Go 1.25's `cgroup_linux.go` and its package
+//! `internal/runtime/cgroup`; 1.22 knows nothing of control groups.
 //!
 //! `/proc/self/cgroup` tells which group that is, `/proc/self/mountinfo` where its files are:
 //!
@@ -11,11 +11,12 @@
 //!     /sys/fs/cgroup/worker/cpu.max                                   150000 100000
 //! ```
 //!
-//! Go reads the limit of the innermost group. A group around it may have a lower limit (a systemd slice, a
-//! Kubernetes pod), so here the lowest limit that can be seen counts, as in std's `available_parallelism`.
+//! Go reads the limit of the innermost group. A group around it may have a lower limit (a systemd
+//! slice, a Kubernetes pod), so here the lowest limit that can be seen counts, as in std's
+//! `available_parallelism`.
 //!
-//! The files stay open, as in Go, and are read again from their beginning. So which group it is, is asked once: a
-//! process that is moved to another one doesn't notice.
+//! The files stay open, as in Go, and are read again from their beginning. So which group it is, is
+//! asked once: a process that is moved to another one doesn't notice.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -29,10 +30,12 @@ use crate::runtime::base::debug::container_maxprocs_off;
 use crate::runtime::base::os::getproccount;
 use crate::runtime::data::runtime2::sched;
 
-/// The number of P's that the system suggests now; none if it doesn't tell, as in a sandbox, or if the descriptors have
-/// been closed. This reads files: not to be called where that may take too long. Go's `defaultGOMAXPROCS`.
+/// The number of P's that the system suggests now; none if it doesn't tell, as in a sandbox, or if
+/// the descriptors have been closed. This reads files: not to be called where that may take too
+/// long. Go's `defaultGOMAXPROCS`.
 ///
-/// Of all threads sysmon's is asked: no code of the program's runs there, so nobody has bound it alone to a processor.
+/// Of all threads sysmon's is asked: no code of the program's runs there, so nobody has bound it
+/// alone to a processor.
 pub(super) fn default_gomaxprocs() -> Option<i32> {
     static LIMITS: OnceLock<Vec<Limit>> = OnceLock::new();
     // 0, this thread, while there is no sysmon: its thread will begin with the same processors.
@@ -114,7 +117,8 @@ fn open_cpu(group: &Group) -> Vec<Limit> {
     limits.filter(|limit| limit.read().is_some()).collect()
 }
 
-/// The lowest of these limits now, infinite if there is none; none if one can't be read any more. Go's `ReadCPULimit`.
+/// The lowest of these limits now, infinite if there is none; none if one can't be read any more.
+/// Go's `ReadCPULimit`.
 fn read_cpu_limit(limits: &[Limit]) -> Option<f64> {
     limits.iter().try_fold(f64::INFINITY, |lowest, limit| Some(lowest.min(limit.read()?)))
 }
@@ -124,7 +128,8 @@ fn parse_v1_number(text: &str) -> Option<i64> {
     text.strip_suffix('\n')?.parse().ok()
 }
 
-/// Parses a file with quota and period to a limit, infinite if the quota is `max`. Go's `parseV2Limit`.
+/// Parses a file with quota and period to a limit, infinite if the quota is `max`. Go's
+/// `parseV2Limit`.
 fn parse_v2_limit(text: &str) -> Option<f64> {
     let (quota, period) = text.strip_suffix('\n')?.split_once(' ')?;
     if quota == "max" {
@@ -133,8 +138,8 @@ fn parse_v2_limit(text: &str) -> Option<f64> {
     Some(quota.parse::<i64>().ok()? as f64 / period.parse::<i64>().ok()? as f64)
 }
 
-/// The version and path of the group that limits processors: of version 1 if that has the `cpu` controller,
-/// which version 2 then can't have. Go's `parseCPUCgroup`.
+/// The version and path of the group that limits processors: of version 1 if that has the `cpu`
+/// controller, which version 2 then can't have. Go's `parseCPUCgroup`.
 fn parse_cpu_cgroup(text: &[u8]) -> Option<(Version, &[u8])> {
     let mut v2 = None;
     for line in lines(text) {
@@ -158,7 +163,8 @@ fn contains_cpu(list: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|name| name == b"cpu")
 }
 
-/// Where `cgroup` can be seen: below the first mount of its hierarchy that contains it. Go's `parseCPUMount`.
+/// Where `cgroup` can be seen: below the first mount of its hierarchy that contains it. Go's
+/// `parseCPUMount`.
 fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Group> {
     for line in lines(text) {
         // id parent device root mount-point options optional.. - type source super-options
@@ -190,7 +196,8 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// Undoes the kernel's escapes for blanks and backslashes: `\` and three octal digits. Go's `unescapePath`.
+/// Undoes the kernel's escapes for blanks and backslashes: `\` and three octal digits. Go's
+/// `unescapePath`.
 fn unescape_path(path: &[u8]) -> Option<OsString> {
     let mut parts = path.split(|&byte| byte == b'\\');
     let mut unescaped = parts.next()?.to_vec();

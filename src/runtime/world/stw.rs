@@ -1,10 +1,11 @@
 //! Stopping the world: all P's but one, each at a point where its goroutine could have parked. Go's
 //! `stopTheWorld` and `startTheWorld`.
 //!
-//! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't. An idle
-//! P, and one that an M in a system call has left, is stopped by the stopper; a running one stops itself
-//! (`gcstopm`) when its goroutine parks, or is preempted. The stopper sets `gcwaiting` and then looks at
-//! a P's state, and an M changes the state and then looks at `gcwaiting`: so one of the two counts the P.
+//! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't. An
+//! idle P, and one that an M in a system call has left, is stopped by the stopper; a running one
+//! stops itself (`gcstopm`) when its goroutine parks, or is preempted. The stopper sets `gcwaiting`
+//! and then looks at a P's state, and an M changes the state and then looks at `gcwaiting`: so one
+//! of the two counts the P.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -112,7 +113,8 @@ impl WorldStop {
     }
 }
 
-/// [`proc::stop_the_world`](crate::proc::stop_the_world) without the check of the stack. Go's `stopTheWorld`.
+/// [`proc::stop_the_world`](crate::proc::stop_the_world) without the check of the stack. Go's
+/// `stopTheWorld`.
 ///
 /// On a goroutine that holds no lock of the runtime.
 #[inline(never)]
@@ -129,8 +131,8 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     drop(held);
     let started_stopping = nanotime();
     systemstack_scannable(|| {
-        // Waiting, so that its stack can be scanned meanwhile: a scan of a running goroutine would wait
-        // for it to stop, and it would wait for the P of the scan.
+        // Waiting, so that its stack can be scanned meanwhile: a scan of a running goroutine would
+        // wait for it to stop, and it would wait for the P of the scan.
         cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);
         stop_the_world_with_sema(mp);
         cas_g_from_waiting(gp);
@@ -144,8 +146,8 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
 #[inline(never)]
 pub(crate) fn start_the_world(w: WorldStop) {
     systemstack(|| start_the_world_with_sema(&w));
-    // Not to be preempted before the semaphore is released, and to hand that over directly: a goroutine
-    // that stops the world in a loop must not keep others from it.
+    // Not to be preempted before the semaphore is released, and to hand that over directly: a
+    // goroutine that stops the world in a loop must not keep others from it.
     let mp = acquirem();
     trace(|| Event::StwDone);
     mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
@@ -163,8 +165,8 @@ fn total_time(reason: StwReason) -> &'static TimeHistogram {
     if reason.is_gc() { &sched().stw_total_time_gc } else { &sched().stw_total_time_other }
 }
 
-/// Stops the world, for a goroutine that has [`WORLDSEMA`] and can't be preempted. On g0, with a P. Go's
-/// `stopTheWorldWithSema`.
+/// Stops the world, for a goroutine that has [`WORLDSEMA`] and can't be preempted. On g0, with a P.
+/// Go's `stopTheWorldWithSema`.
 fn stop_the_world_with_sema(mp: &'static M) {
     if mp.locks.get() > 0 {
         throw("stopTheWorld: holding locks");
@@ -209,7 +211,8 @@ fn stop_the_world_with_sema(mp: &'static M) {
     world_stopped();
 }
 
-/// Takes the P's of M's that are in system calls, or whose goroutines have lost them. `sched.lock` is held.
+/// Takes the P's of M's that are in system calls, or whose goroutines have lost them. `sched.lock`
+/// is held.
 fn take_all_from_syscalls() {
     for pp in &procs().allp {
         if take_from_syscall(pp, PGCSTOP) {
@@ -252,7 +255,8 @@ fn start_the_world_with_sema(w: &WorldStop) {
         }
     }
     total_time(w.reason).record(nanotime() - w.started_stopping);
-    // There may be more to run than these P's have in their queues. If not, the M goes back to sleep.
+    // There may be more to run than these P's have in their queues. If not, the M goes back to
+    // sleep.
     wakep();
     releasem(locked);
 }

@@ -37,8 +37,8 @@ pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
     state
 }
 
-/// [`suspend_g`] that gives up when the monotonic clock is at `limit`: a goroutine that runs code without
-/// checks may not stop for long.
+/// [`suspend_g`] that gives up when the monotonic clock is at `limit`: a goroutine that runs code
+/// without checks may not stop for long.
 pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGState> {
     let mp = this_m();
     if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
@@ -70,8 +70,8 @@ pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<
             }
             GRUNNING if nanotime() >= limit => {
                 if castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
-                    // If the request stops the goroutine all the same, `preempt_park` sees this and readies
-                    // it.
+                    // If the request stops the goroutine all the same, `preempt_park` sees this and
+                    // readies it.
                     gp.preempt_stop.store(false, Ordering::Relaxed);
                     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
                     return None;

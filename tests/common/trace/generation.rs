@@ -103,7 +103,8 @@ pub struct Generation {
     pub samples: Vec<Sample>,
     strings: HashMap<u64, Rc<str>>,
     stacks: HashMap<u64, Rc<[Frame]>>,
-    /// The frames of each stack: a place in the program, its function, its file and the line. The strings come later.
+    /// The frames of each stack: a place in the program, its function, its file and the line. The
+    /// strings come later.
     frames: Vec<(u64, Vec<[u64; 4]>)>,
 }
 

@@ -18,7 +18,8 @@ pub enum Role {
 
 macro_rules! kinds {
     ($($name:ident = $number:literal [$($role:ident)*])*) => {
-        /// A kind of event that happens at a time. (Those of a garbage collector aren't among them.)
+        /// A kind of event that happens at a time. (Those of a garbage collector aren't among
+        /// them.)
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind {
             $($name = $number),*

@@ -1,7 +1,8 @@
-//! A reader of execution traces, as Go 1.23 writes them (and Go 1.22): it takes what Go's own reader takes, and says of all
-//! else what is wrong with it. What concerns a garbage collector it doesn't know. And it is the stricter one in what Go's may
-//! take: a state of number 0, a goroutine that stops the world twice, and events of the same time on several threads, of which
-//! not each can come.
+//! A reader of execution traces, as Go 1.23 writes them (and Go 1.22): it takes what Go's own
+//! reader takes, and says of all else what is wrong with it. What concerns a garbage collector it
+//! doesn't know. And it is the stricter one in what Go's may take: a state of number 0, a goroutine
+//! that stops the world twice, and events of the same time on several threads, of which not each
+//! can come.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -54,7 +55,8 @@ fn read_into(trace: &[u8], events: &mut Vec<Event>) -> Result<()> {
     Ok(())
 }
 
-/// The batches of each generation. What a generation that is cut off has isn't told, but that it is.
+/// The batches of each generation. What a generation that is cut off has isn't told, but that it
+/// is.
 pub fn generations(trace: &[u8]) -> Result<impl Iterator<Item = Result<Vec<Batch<'_>>>>> {
     let header = trace.first_chunk().ok_or("there is no header")?;
     if ![HEADER, OLDER_HEADER].contains(&header) {
@@ -93,8 +95,9 @@ pub fn generations(trace: &[u8]) -> Result<impl Iterator<Item = Result<Vec<Batch
     }))
 }
 
-/// Has the events of all threads come: the earliest first, or the earliest of those that can come. (Where the earliest can't,
-/// and another one has the same time, Go's reader sorts them anew, and may never look at the other one.)
+/// Has the events of all threads come: the earliest first, or the earliest of those that can come.
+/// (Where the earliest can't, and another one has the same time, Go's reader sorts them anew, and
+/// may never look at the other one.)
 fn merge(generation: &Generation, order: &mut Order) -> Result<()> {
     let mut next: BinaryHeap<_> = generation
         .threads

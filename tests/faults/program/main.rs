@@ -1,8 +1,8 @@
 //! A program that uses what the runtime has, and ends well, or says which part went wrong and why.
 //!
-//! `program` runs all parts, each after the other; `program PART` one of them; `program start` says the kind of the
-//! error if the runtime can't start. With `FOREIGN` in its environment it
-//! has a thread of its own that sleeps.
+//! `program` runs all parts, each after the other; `program PART` one of them; `program start` says
+//! the kind of the error if the runtime can't start. With `FOREIGN` in its environment it has a
+//! thread of its own that sleeps.
 
 mod parts;
 
@@ -13,7 +13,8 @@ use std::thread;
 
 /// Calls count from here on, if the library that makes them fail is there.
 fn begin() {
-    // SAFETY: the name ends in a zero byte. The function, if there is one, takes nothing and returns nothing.
+    // SAFETY: the name ends in a zero byte. The function, if there is one, takes nothing and
+    // returns nothing.
     unsafe {
         let begin = libc::dlsym(libc::RTLD_DEFAULT, c"faults_begin".as_ptr());
         if let Some(begin) = transmute::<*mut libc::c_void, Option<extern "C" fn()>>(begin) {

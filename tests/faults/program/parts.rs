@@ -1,4 +1,5 @@
-//! The parts. Each waits for what it has begun, also where something has failed: an end that is gone is an error.
+//! The parts. Each waits for what it has begun, also where something has failed: an end that is
+//! gone is an error.
 
 use std::ffi::c_void;
 use std::hint::black_box;

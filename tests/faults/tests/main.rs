@@ -8,7 +8,8 @@ use common::{EVER, Ended, Fault, end, program};
 /// and says so.
 const START: u32 = 3;
 
-/// The kernel says that it compares returns with a shadow stack: nothing is started, and the error says what to do.
+/// The kernel says that it compares returns with a shadow stack: nothing is started, and the error
+/// says what to do.
 #[test]
 fn a_shadow_stack() {
     let output = program(Some("start")).env("SHADOW_STACK", "1").output().expect("a process");
@@ -21,7 +22,8 @@ fn a_shadow_stack() {
     assert!(program(Some("start")).status().expect("a process").success());
 }
 
-/// Four goroutines that keep their threads hand their P's on all the time, while threads can no longer be made.
+/// Four goroutines that keep their threads hand their P's on all the time, while threads can no
+/// longer be made.
 #[test]
 fn no_thread_for_those_that_keep_theirs() {
     for foreign in [false, true] {
@@ -83,8 +85,8 @@ fn reported(ended: &Ended) -> bool {
         && ended.stderr.contains("fatal error: newosproc\n")
 }
 
-/// The bounds of a thread's stack can't be found out: the runtime's own threads do without, and one that isn't the
-/// runtime's can't wait as a goroutine does.
+/// The bounds of a thread's stack can't be found out: the runtime's own threads do without, and one
+/// that isn't the runtime's can't wait as a goroutine does.
 #[test]
 fn no_bounds_of_a_threads_stack() {
     let fault = Fault { call: "pthread_getattr_np", first: 1, count: EVER, errno: libc::ENOMEM };

@@ -20,9 +20,10 @@
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |
 //! | `stdpark/table.rs`, `later.rs`: `tests/stdpark` | no wake is lost, or counted twice |
 //!
-//! The rooms are the crate's, and the models of a room's files stand in it, where they see what is the room's
-//! own. A stand-in is at the path of what it stands for. It has the names that the shipped files use, and as
-//! little behind them as will do: a run queue of four, a lock that loom knows.
+//! The rooms are the crate's, and the models of a room's files stand in it, where they see what is
+//! the room's own. A stand-in is at the path of what it stands for. It has the names that the
+//! shipped files use, and as little behind them as will do: a run queue of four, a lock that loom
+//! knows.
 
 #![cfg(loom)]
 #![allow(dead_code, reason = "the shipped files have more than is modelled")]

@@ -1,9 +1,10 @@
 //! The order of the house, as the doc of `src/runtime/mod.rs` has it:
 //!
-//! - "Floors" is a table with a row for each floor, the roof first. The rooms on it are in its first
-//!   cell. What a room uses is below its floor.
-//! - "Faces" is a table of what stands beside the runtime and uses it: in a face's second cell are its
-//!   modules. No face uses another. What a face uses of the runtime is what `src/runtime/mod.rs` exports.
+//! - "Floors" is a table with a row for each floor, the roof first. The rooms on it are in its
+//!   first cell. What a room uses is below its floor.
+//! - "Faces" is a table of what stands beside the runtime and uses it: in a face's second cell are
+//!   its modules. No face uses another. What a face uses of the runtime is what
+//!   `src/runtime/mod.rs` exports.
 //! - "Arrows up" and "Arrows between faces" are tables of exceptions: a file, the path that it
 //!   nevertheless uses, and the reason.
 
@@ -96,8 +97,8 @@ impl House {
         first.map_or_else(|| path.to_vec(), |home| [home, &path[1..]].concat())
     }
 
-    /// A path as [`resolve`](Self::resolve) has it; that of a macro, which can only use public names, by
-    /// where it is at home.
+    /// A path as [`resolve`](Self::resolve) has it; that of a macro, which can only use public
+    /// names, by where it is at home.
     pub fn home(&self, path: &Path) -> Path {
         let mut home = self.resolve(path);
         if path.first().is_some_and(|first| first == DOLLAR_CRATE) {

@@ -12,8 +12,8 @@ pub type Path = Vec<String>;
 /// What a path begins with that an exported macro has.
 pub const DOLLAR_CRATE: &str = "$crate";
 
-/// The paths in a module's tokens that begin in this crate: with `crate`, `self` or `super`, or with
-/// one of the modules that are declared there.
+/// The paths in a module's tokens that begin in this crate: with `crate`, `self` or `super`, or
+/// with one of the modules that are declared there.
 pub fn paths(tokens: &[Token], module: &[String]) -> Vec<Path> {
     let children = modules(tokens);
     let mut paths = Vec::new();

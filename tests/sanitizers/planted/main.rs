@@ -1,10 +1,11 @@
-//! Small programs with one bug each, and the same without it: what sanitizers have to report of goroutines, and what they
-//! have to say nothing of.
+//! Small programs with one bug each, and the same without it: what sanitizers have to report of
+//! goroutines, and what they have to say nothing of.
 //!
-//! `planted TOOL NAME bug` runs the one, `planted TOOL NAME right` the other. `planted list` lists them, with what a report
-//! has to say.
+//! `planted TOOL NAME bug` runs the one, `planted TOOL NAME right` the other. `planted list` lists
+//! them, with what a report has to say.
 
-/// Lists the programs of a file: modules with a function `bug`, a function `right`, and what is reported of the former.
+/// Lists the programs of a file: modules with a function `bug`, a function `right`, and what is
+/// reported of the former.
 macro_rules! programs {
     ($($program:ident)*) => {
         /// The programs of this file.

@@ -7,7 +7,8 @@ pub struct Report {
     pub kind: &'static str,
     /// Functions of the program that are on its stacks.
     pub frames: &'static [&'static str],
-    /// Where one of the goroutines was made, if that is told: in this function of the program, or in this file.
+    /// Where one of the goroutines was made, if that is told: in this function of the program, or
+    /// in this file.
     pub maker: Option<&'static str>,
 }
 

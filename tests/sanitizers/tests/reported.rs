@@ -1,5 +1,6 @@
-//! Each program with a bug is reported by its tool, and nothing is said of one without. `TOOL` names the tool that the program
-//! was built for: `address`, `thread` or `valgrind`. Without one only those without a bug are run.
+//! Each program with a bug is reported by its tool, and nothing is said of one without. `TOOL`
+//! names the tool that the program was built for: `address`, `thread` or `valgrind`. Without one
+//! only those without a bug are run.
 
 use std::env;
 use std::path::Path;
@@ -9,7 +10,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 const PLANTED: &str = env!("CARGO_BIN_EXE_planted");
 
-/// How often a program without a bug is run, with one P and with two in turn. `TIMES` says it otherwise.
+/// How often a program without a bug is run, with one P and with two in turn. `TIMES` says it
+/// otherwise.
 const TIMES: usize = 20;
 
 const PS: [&str; 2] = ["1", "2"];
@@ -70,7 +72,8 @@ fn status_of(tool: &str) -> i32 {
     }
 }
 
-/// With two P's a lock of the scheduler's may happen to order what nothing else does, one run in sixty: then it is run again.
+/// With two P's a lock of the scheduler's may happen to order what nothing else does, one run in
+/// sixty: then it is run again.
 fn is_reported(program: &Program) -> Result<(), Failed> {
     for (ps, attempts) in PS.into_iter().zip([1, 3]) {
         let run = || reports(program, ps);
@@ -101,8 +104,9 @@ fn reports(program: &Program, ps: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether it is told where a goroutine was made. ThreadSanitizer knows goroutines, and has the maker's stack, which has a
-/// function on it, and not only a closure in that; behind what AddressSanitizer says the runtime tells which goroutine it was.
+/// Whether it is told where a goroutine was made. ThreadSanitizer knows goroutines, and has the
+/// maker's stack, which has a function on it, and not only a closure in that; behind what
+/// AddressSanitizer says the runtime tells which goroutine it was.
 fn tells_maker(report: &str, program: &Program) -> bool {
     if program.tool == "address" {
         return report.contains(&format!("created at {}:", program.maker));

@@ -1,7 +1,9 @@
-//! As much of gosched's interface as the programs with bugs use, for shuttle: so that it explores the same programs.
+//! As much of gosched's interface as the programs with bugs use, for shuttle: so that it explores
+//! the same programs.
 //!
-//! Goroutines are shuttle's threads, locks and conditions are its own. Channels, which are Go's, are written as its own
-//! are: an operation is one point, before it. Shuttle has no time: a timeout may come at any moment.
+//! Goroutines are shuttle's threads, locks and conditions are its own. Channels, which are Go's,
+//! are written as its own are: an operation is one point, before it. Shuttle has no time: a timeout
+//! may come at any moment.
 
 pub mod chan;
 pub mod context;

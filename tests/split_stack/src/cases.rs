@@ -5,9 +5,9 @@ use std::sync::Once;
 
 use crate::call::Driver;
 
-/// The flavours that are tested most, by gcc: `-O0`, `-O2`, `-O2 -fno-omit-frame-pointer`. The others are
-/// `o1` and `o3`, what these have behind them with each kind of `-fcf-protection` (`o2-full`), and
-/// with `clang-` before them all that clang compiles.
+/// The flavours that are tested most, by gcc: `-O0`, `-O2`, `-O2 -fno-omit-frame-pointer`. The
+/// others are `o1` and `o3`, what these have behind them with each kind of `-fcf-protection`
+/// (`o2-full`), and with `clang-` before them all that clang compiles.
 pub const LEVELS: [&str; 3] = ["o0", "o2", "o2fp"];
 
 /// A case.
@@ -44,7 +44,8 @@ fn tables() -> &'static [&'static Table] {
         #[link_name = "__stop_split_stack_tables"]
         static STOP: &'static Table;
     }
-    // SAFETY: the linker defines these: where the section begins and ends. It has pointers, and no more.
+    // SAFETY: the linker defines these: where the section begins and ends. It has pointers, and no
+    // more.
     unsafe {
         let (start, stop) = (&raw const START, &raw const STOP);
         std::slice::from_raw_parts(start, stop.offset_from_unsigned(start))

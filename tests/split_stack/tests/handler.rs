@@ -60,8 +60,8 @@ fn profile() {
     }
 }
 
-/// Goroutines that are asked to stop all the time are interrupted in malloc and free, by a handler whose
-/// arrays of variable length look at the limit of the goroutine.
+/// Goroutines that are asked to stop all the time are interrupted in malloc and free, by a handler
+/// whose arrays of variable length look at the limit of the goroutine.
 fn arrays_in_a_handler(test: Test) {
     if !available() {
         return;

@@ -94,7 +94,8 @@ fn formats(test: Test, godebug: &str) {
         println!("skipped: this linker has split-stack code call libc with what stack there is");
         return;
     }
-    // Behind a landing pad the linkers see no prologue. Static functions begin with none, if gcc optimises.
+    // Behind a landing pad the linkers see no prologue. Static functions begin with none, if gcc
+    // optimises.
     let pads = |flavour: &str| flavour.ends_with("-branch") || flavour.ends_with("-full");
     let everywhere = |flavour: &str| flavour.starts_with("clang-") || flavour.starts_with("o0");
     let hidden = |flavour: &&str| pads(flavour) && everywhere(flavour);

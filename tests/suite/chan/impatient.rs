@@ -1,4 +1,5 @@
-//! Many who wait with a limit, which is over as often as not: nothing is lost, and nothing comes twice.
+//! Many who wait with a limit, which is over as often as not: nothing is lost, and nothing comes
+//! twice.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -135,8 +136,8 @@ pub fn no_permit_is_lost_or_doubled() {
     });
 }
 
-/// Items that are produced one notification each, and consumed by goroutines that are impatient, but
-/// for one.
+/// Items that are produced one notification each, and consumed by goroutines that are impatient,
+/// but for one.
 pub fn no_notification_is_lost() {
     in_any_order(|| {
         let (mut rng, turns) = (Rng::seeded(), many());

@@ -121,7 +121,8 @@ fn in_order_a_select_waits() {
     });
 }
 
-/// All channels are looked at in one moment: one after the other would see the second value, but not the first.
+/// All channels are looked at in one moment: one after the other would see the second value, but
+/// not the first.
 fn in_order_what_was_sent_first_comes_first() {
     const TIMES: usize = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
     run(|| {

@@ -1,5 +1,5 @@
-//! Panics in each expression of a `select!`, and in each drop: what was made is dropped once, and nothing leaks.
-//! So do the macro's parts, in whatever order safe code calls them.
+//! Panics in each expression of a `select!`, and in each drop: what was made is dropped once, and
+//! nothing leaks. So do the macro's parts, in whatever order safe code calls them.
 
 #![forbid(unsafe_code)]
 

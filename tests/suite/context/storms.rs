@@ -1,5 +1,5 @@
-//! Waits that their context, their deadline and what they wait for end at the same time: each has one outcome, and
-//! that is true.
+//! Waits that their context, their deadline and what they wait for end at the same time: each has
+//! one outcome, and that is true.
 //!
 //! For long, run with `STRESS_TIMES`, how often each kind of wait is tried.
 
@@ -25,7 +25,8 @@ tests! {
     with_eight_ps
 }
 
-/// One wait of a kind: under a context that this ends, and beside what it waits for. Says whether that came first.
+/// One wait of a kind: under a context that this ends, and beside what it waits for. Says whether
+/// that came first.
 type Wait = fn(&Context, &mut Rng, &mut dyn FnMut(&mut Rng)) -> bool;
 
 const WAITS: [(&str, Wait); 9] = [

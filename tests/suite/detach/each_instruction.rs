@@ -1,4 +1,5 @@
-//! A goroutine that loses its P before any instruction of any operation: its result is right all the same.
+//! A goroutine that loses its P before any instruction of any operation: its result is right all
+//! the same.
 //!
 //! A moment has room for some of an operation's instructions, other ones each time.
 //! `STRESS_SECONDS` makes it as long. Unless all tests run whole, a test takes a quarter of its
@@ -67,7 +68,8 @@ fn tell(what: &str) {
     eprintln!("{what}: {name}, signalled before {:#x}, time {}", step.pc.wrapping_sub(begin), step.nth);
 }
 
-/// The steps in any order, but first one of each instruction: a loop has its turn when all else has had one.
+/// The steps in any order, but first one of each instruction: a loop has its turn when all else has
+/// had one.
 fn shuffled(steps: &[Step], rng: &mut Rng) -> Vec<Step> {
     let mut steps = steps.to_vec();
     for i in (1..steps.len()).rev() {
@@ -90,7 +92,8 @@ fn some(mut operations: Vec<Operation>, rng: &mut Rng) -> Vec<Operation> {
     operations
 }
 
-/// Does it with a signal before each of its instructions, as far as there is time, and says what came of it.
+/// Does it with a signal before each of its instructions, as far as there is time, and says what
+/// came of it.
 fn step_through(operation: Operation, rng: &mut Rng, moment: Duration) {
     let (name, mut once) = operation;
     let doing = |step| {

@@ -1,5 +1,5 @@
-//! Everything at once, with a signal to each thread that has a P every 20 µs, which then loses it: all ledgers are
-//! exact in the end.
+//! Everything at once, with a signal to each thread that has a P every 20 µs, which then loses it:
+//! all ledgers are exact in the end.
 //!
 //! For long, run with `STRESS_SECONDS`, for each of the tests.
 

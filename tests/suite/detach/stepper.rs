@@ -1,11 +1,12 @@
 //! A signal before each instruction of an operation, with nothing in between.
 //!
-//! The operation runs once with the processor's trap flag set, so that SIGTRAP's handler sees the address of each
-//! instruction that its thread comes to. The flag stays with the thread when that switches to another goroutine. Then
-//! it runs once for each of them, at full speed, with a breakpoint of the kernel's (`perf_event_open`) for the n-th
-//! time that this thread comes there. SIGTRAP's handler sends two signals to its own thread. Both come when it
-//! returns, so before that instruction: SIGURG to the runtime, and then SIGWINCH, whose handler here waits until the P
-//! is gone, if the goroutine has lost it.
+//! The operation runs once with the processor's trap flag set, so that SIGTRAP's handler sees the
+//! address of each instruction that its thread comes to. The flag stays with the thread when that
+//! switches to another goroutine. Then it runs once for each of them, at full speed, with a
+//! breakpoint of the kernel's (`perf_event_open`) for the n-th time that this thread comes there.
+//! SIGTRAP's handler sends two signals to its own thread. Both come when it returns, so before that
+//! instruction: SIGURG to the runtime, and then SIGWINCH, whose handler here waits until the P is
+//! gone, if the goroutine has lost it.
 
 use std::arch::asm;
 use std::ffi::{c_int, c_void};
@@ -81,7 +82,8 @@ pub fn set_trap_flag() {
     unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", "nop", const TRAP_FLAG) };
 }
 
-/// Runs `once`, and returns what instructions goroutines have come to between [`begin`] and [`end`].
+/// Runs `once`, and returns what instructions goroutines have come to between [`begin`] and
+/// [`end`].
 pub fn record(once: &mut dyn FnMut()) -> Vec<trace::Step> {
     trace::clear();
     NEXT.store(RECORD, Relaxed);
@@ -171,7 +173,8 @@ struct PerfEventAttr {
 pub fn breakpoint(pc: usize, nth: u64) -> io::Result<OwnedFd> {
     const PERF_TYPE_BREAKPOINT: u32 = 5;
     const HW_BREAKPOINT_X: u32 = 4;
-    // disabled, exclude_kernel, exclude_hv, remove_on_exec (without which there is no sigtrap), sigtrap
+    // disabled, exclude_kernel, exclude_hv, remove_on_exec (without which there is no sigtrap),
+    // sigtrap
     const FLAGS: u64 = 1 | 1 << 5 | 1 << 6 | 1 << 36 | 1 << 37;
     const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
     let attr = PerfEventAttr {
@@ -194,8 +197,8 @@ pub fn breakpoint(pc: usize, nth: u64) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
 }
 
-/// Enables a breakpoint until it is met, as the handlers may come there, too. From here on the times are counted, so
-/// it calls no function that an operation calls.
+/// Enables a breakpoint until it is met, as the handlers may come there, too. From here on the
+/// times are counted, so it calls no function that an operation calls.
 #[inline(always)]
 fn enable_once(fd: c_int) {
     const PERF_EVENT_IOC_REFRESH: u64 = 0x2402;
@@ -261,14 +264,15 @@ fn counts(sp: usize) -> bool {
     }
 }
 
-/// Whether the next instruction is a system call that blocks SIGTRAP, or makes a thread that has the flag, too: a
-/// trap would end the process then.
+/// Whether the next instruction is a system call that blocks SIGTRAP, or makes a thread that has
+/// the flag, too: a trap would end the process then.
 ///
 /// # Safety
 /// The thread is about to run what is at `pc`.
 pub unsafe fn blocks_signals(pc: usize, number: i64) -> bool {
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
-    // SAFETY: as the caller says; an instruction of two bytes at least, or else the first byte is another.
+    // SAFETY: as the caller says; an instruction of two bytes at least, or else the first byte is
+    // another.
     let next = unsafe { ptr::with_exposed_provenance::<[u8; 2]>(pc).read_unaligned() };
     let numbers = [libc::SYS_rt_sigprocmask, libc::SYS_clone, libc::SYS_clone3, libc::SYS_vfork];
     next == SYSCALL && numbers.contains(&number)

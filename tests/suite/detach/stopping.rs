@@ -127,7 +127,8 @@ fn suspended(test: Test, hog: fn()) {
                 }
                 for _ in 0..rounds(300) {
                     let gp = HOG.load(Ordering::Acquire);
-                    // SAFETY: a thread that isn't the runtime's, for a goroutine that ends after this.
+                    // SAFETY: a thread that isn't the runtime's, for a goroutine that ends after
+                    // this.
                     unsafe {
                         running += usize::from(proc::readgstatus(gp) == GRUNNING);
                         let state = proc::suspend_g(gp);

@@ -1,5 +1,5 @@
-//! What a program passes to an operation is called by the program's thread, also if that is a goroutine while
-//! it waits.
+//! What a program passes to an operation is called by the program's thread, also if that is a
+//! goroutine while it waits.
 
 use std::fmt;
 use std::io::{self, Read, Write, pipe};
@@ -50,7 +50,8 @@ impl<T: Read, F: Fn()> Read for OnRead<T, F> {
     }
 }
 
-/// Has `check` called in each way that there is to have an operation call something, also after it has waited.
+/// Has `check` called in each way that there is to have an operation call something, also after it
+/// has waited.
 fn have_it_called(check: impl Fn() + Sync) {
     // What is read is written once it was missed.
     let calls = AtomicUsize::new(0);

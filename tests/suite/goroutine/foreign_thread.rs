@@ -1,5 +1,5 @@
-//! What a thread that is no goroutine's can do. Before the runtime has started, what would wait panics and
-//! says what to do, and everything else works; so it does inside `blocking`.
+//! What a thread that is no goroutine's can do. Before the runtime has started, what would wait
+//! panics and says what to do, and everything else works; so it does inside `blocking`.
 
 use std::thread;
 
@@ -104,8 +104,8 @@ fn refused(why: &str) {
     }
 }
 
-/// Checks what can be done on any thread, because it needn't wait. Where nothing can wait, what had to has left
-/// nothing behind.
+/// Checks what can be done on any thread, because it needn't wait. Where nothing can wait, what had
+/// to has left nothing behind.
 fn allowed(cant_wait: bool) {
     let (tx, rx) = bounded(2);
     tx.send(1).unwrap();

@@ -96,7 +96,8 @@ fn dropped() {
     });
 }
 
-/// What wakes on a thread may use thread-locals; and where the goroutine has none any more, another one does it.
+/// What wakes on a thread may use thread-locals; and where the goroutine has none any more, another
+/// one does it.
 fn a_waker_runs_where_thread_locals_are_alive() {
     struct Kept(Cell<u64>);
     impl Drop for Kept {
@@ -168,7 +169,8 @@ fn polled_too_often() {
     });
 }
 
-/// Goroutines of each kind that end when they like, and tasks that poll, give up, and join in another way.
+/// Goroutines of each kind that end when they like, and tasks that poll, give up, and join in
+/// another way.
 fn storm(test: Test, procs: usize) {
     let process = test.process(|| {
         let mut rng = Rng::seeded();

@@ -103,8 +103,9 @@ fn what_a_lost_result_makes_is_dropped() {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
     let lean = unsafe { Builder::new().shared_locals() };
     run_with_procs(2, move || {
-        // A handle is dropped sooner, later, or just when the goroutine ends. Not here: what is dropped here has its values.
-        // It takes a while to put the result where the handle would find it.
+        // A handle is dropped sooner, later, or just when the goroutine ends. Not here: what is
+        // dropped here has its values. It takes a while to put the result where the handle would
+        // find it.
         let once = move |i: usize| {
             let handle = lean.go(|| (Uses, [1_u8; 1 << 15])).unwrap();
             (0..i * 619 % 1000 * 8).for_each(|_| spin_loop());

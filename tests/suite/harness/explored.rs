@@ -1,8 +1,8 @@
-//! Tests whose programs go well in every order: each runs once, as its module's test, and in one schedule after the
-//! other, as a test that `explore/own` lists.
+//! Tests whose programs go well in every order: each runs once, as its module's test, and in one
+//! schedule after the other, as a test that `explore/own` lists.
 //!
-//! Such a program makes all its state, and reads no clock but [`gosched::time::now`]. It waits for a time by a sleep:
-//! in a schedule time stands still while somebody yields.
+//! Such a program makes all its state, and reads no clock but [`gosched::time::now`]. It waits for
+//! a time by a sleep: in a schedule time stands still while somebody yields.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

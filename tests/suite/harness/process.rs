@@ -31,9 +31,9 @@ impl Process {
     pub fn new(variable: &str, value: &str) -> Self {
         let mut command = this_binary();
         command.env(variable, value).stdin(Stdio::null());
-        // The first that a thread allocates would map 128 MiB for an arena of its own, at any time: also
-        // between the look at what the process has and the limit that is set from it. (An emulator limits
-        // nothing, and needs those arenas itself when there are no mappings left.)
+        // The first that a thread allocates would map 128 MiB for an arena of its own, at any time:
+        // also between the look at what the process has and the limit that is set from it. (An
+        // emulator limits nothing, and needs those arenas itself when there are no mappings left.)
         if emulator().is_none() {
             command.env("MALLOC_ARENA_MAX", "1");
         }
@@ -65,8 +65,8 @@ impl Process {
         self.0.spawn().expect("a process can be made")
     }
 
-    /// Starts it, and waits until what it has written to stderr is enough, or it has ended; then ends it.
-    /// Returns what it has written.
+    /// Starts it, and waits until what it has written to stderr is enough, or it has ended; then
+    /// ends it. Returns what it has written.
     pub fn until(self, enough: impl Fn(&str) -> bool) -> String {
         let mut child = self.start();
         let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));

@@ -5,13 +5,14 @@ use std::ptr;
 /// Why a test that needs this is skipped in an emulator.
 pub const NO_FILTER: &str = "it has no filters of system calls";
 
-/// From here on the system call fails with `errno`, on this thread and those that it makes; if there is a `second`
-/// argument, only with that.
+/// From here on the system call fails with `errno`, on this thread and those that it makes; if
+/// there is a `second` argument, only with that.
 pub fn refuse(number: libc::c_long, second: Option<u32>, errno: libc::c_int) {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    // The fields of seccomp_data: the number, and from byte 16 on the arguments, the lower half first.
+    // The fields of seccomp_data: the number, and from byte 16 on the arguments, the lower half
+    // first.
     const NUMBER: u32 = 0;
     const SECOND: u32 = 24;
     let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };

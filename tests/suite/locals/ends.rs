@@ -242,7 +242,8 @@ fn what_its_result_uses(test: Test) {
     });
 }
 
-/// The function has returned, and a destructor waits: the handle may be dropped, or joined, or was before.
+/// The function has returned, and a destructor waits: the handle may be dropped, or joined, or was
+/// before.
 fn a_result_while_destructors_run(test: Test) {
     struct Waits(Sender<()>, Receiver<()>);
     impl Drop for Waits {

@@ -37,7 +37,8 @@ fn note(n: usize) {
     COUNT.set(COUNT.get() + 1);
 }
 
-/// The loop that crashes where goroutines have their thread's: the address of a thread-local is in a register.
+/// The loop that crashes where goroutines have their thread's: the address of a thread-local is in
+/// a register.
 fn a_list_that_is_pushed_to(test: Test) {
     with_procs(test, || {
         each(50, |i| {
@@ -135,7 +136,8 @@ fn the_lock_of_stdout(test: Test) {
 fn a_recursive_mutex(test: Test) {
     struct Shared(libc::pthread_mutex_t);
     with_procs(test, || {
-        // SAFETY: made here, and used before it goes; locked and unlocked by one goroutine at a time, as often.
+        // SAFETY: made here, and used before it goes; locked and unlocked by one goroutine at a
+        // time, as often.
         unsafe {
             let mut attributes = std::mem::zeroed();
             libc::pthread_mutexattr_init(&mut attributes);

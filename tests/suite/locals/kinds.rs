@@ -1,4 +1,5 @@
-//! Which goroutines have thread-locals of their own: all, unless somebody promises what sharing them takes.
+//! Which goroutines have thread-locals of their own: all, unless somebody promises what sharing
+//! them takes.
 
 use std::cell::Cell;
 use std::hint::black_box;

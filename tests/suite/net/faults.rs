@@ -1,5 +1,5 @@
-//! What goes wrong with connections, on sockets of this machine: resets, half closes, deadlines, closes,
-//! a lack of descriptors. What `std`'s sockets do, and threads that wait, is the measure.
+//! What goes wrong with connections, on sockets of this machine: resets, half closes, deadlines,
+//! closes, a lack of descriptors. What `std`'s sockets do, and threads that wait, is the measure.
 
 use std::io::{self, ErrorKind};
 use std::net::{self, Shutdown};

@@ -43,7 +43,8 @@ fn times_run() -> u64 {
     }
 }
 
-/// The kernel doesn't tell a sender of room in a queue; but after each try it tells that there is memory to try.
+/// The kernel doesn't tell a sender of room in a queue; but after each try it tells that there is
+/// memory to try.
 fn others_have_filled_the_queue(test: Test) {
     with_one_p_and_several(test, || {
         let path = path("full");

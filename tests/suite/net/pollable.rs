@@ -204,7 +204,8 @@ fn a_timeout_is_for_each_operation(test: Test) {
     });
 }
 
-/// However often it is woken for nothing, on a goroutine and on a thread; and only for it, even if it panics.
+/// However often it is woken for nothing, on a goroutine and on a thread; and only for it, even if
+/// it panics.
 fn a_timeout_is_for_all_of_an_operations_waits(test: Test) {
     with_one_p_and_several(test, || {
         let (a, b) = stream_pair();
@@ -276,7 +277,8 @@ fn close_wakes_who_waits(test: Test) {
     });
 }
 
-/// A descriptor's number, and what the poller has for it, are those of one that was closed a moment ago.
+/// A descriptor's number, and what the poller has for it, are those of one that was closed a moment
+/// ago.
 fn descriptors_are_used_again(test: Test) {
     with_one_p_and_several(test, || {
         scope(|s| {

@@ -400,7 +400,8 @@ fn the_headers_table_is_true(test: Test) {
 const NO_GOROUTINES: &str = "no goroutines (main called runtime.Goexit) - deadlock!";
 
 unsafe extern "C" fn exit(_: *mut c_void) -> *mut c_void {
-    // SAFETY: on a goroutine, and nothing needs what is on its stack. `outlive` lets others run only.
+    // SAFETY: on a goroutine, and nothing needs what is on its stack. `outlive` lets others run
+    // only.
     unsafe {
         assert_eq!(gosched_newproc_fixed(Some(outlive), ptr::null_mut(), 0), 0);
         gosched_exit()

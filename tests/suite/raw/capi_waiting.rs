@@ -1,5 +1,5 @@
-//! What waits and what wakes, for C: how much of a copying stack it takes, and what ends a program that calls it where
-//! it can't. `tests/c/waiting.c` has what it does.
+//! What waits and what wakes, for C: how much of a copying stack it takes, and what ends a program
+//! that calls it where it can't. `tests/c/waiting.c` has what it does.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};

@@ -244,7 +244,8 @@ fn measure(cases: &'static [Case], measure: unsafe extern "C" fn(*mut c_void)) {
     for case in cases {
         let c = makechan(&WORD, 2).expect("memory for a channel");
         CHANNEL.store(c.as_ptr(), Ordering::Relaxed);
-        // SAFETY: the cases fit their stacks and don't panic; the channel is freed when nobody uses it.
+        // SAFETY: the cases fit their stacks and don't panic; the channel is freed when nobody uses
+        // it.
         unsafe {
             proc::newproc(Some(measure), ptr::from_ref(case).cast_mut().cast());
             // The receivers park until a value comes; the channel neither fills nor stays full.

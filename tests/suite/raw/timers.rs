@@ -258,7 +258,8 @@ fn sleepers_on_stacks_that_shrink(test: Test) {
 
     let process = test.process(|| {
         run(|| {
-            // SAFETY: the sleepers check their stacks; each is shrunk while it is held in its sleep.
+            // SAFETY: the sleepers check their stacks; each is shrunk while it is held in its
+            // sleep.
             unsafe {
                 for i in 0..SLEEPERS {
                     proc::newproc(Some(sleeper), ptr::without_provenance_mut(i));

@@ -75,7 +75,8 @@ fn names(test: Test) {
     });
 }
 
-/// Name, kind and whether it only grows are those of Go 1.22, for what Go has; the others have a prefix.
+/// Name, kind and whether it only grows are those of Go 1.22, for what Go has; the others have a
+/// prefix.
 fn gos_names(test: Test) {
     let process = test.process(|| {
         let mut gos = GOS.to_vec();

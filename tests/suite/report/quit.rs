@@ -1,4 +1,5 @@
-//! What a process says that ends by a throw or by SIGQUIT: all stacks, or as many as it is asked for.
+//! What a process says that ends by a throw or by SIGQUIT: all stacks, or as many as it is asked
+//! for.
 
 use std::env;
 use std::fs;

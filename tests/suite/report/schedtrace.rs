@@ -1,5 +1,5 @@
-//! `GODEBUG=schedtrace=N` and `scheddetail=1`: the lines are Go's, field for field. One parser reads both;
-//! `schedtrace-go1.22.10.txt` is what a Go program wrote.
+//! `GODEBUG=schedtrace=N` and `scheddetail=1`: the lines are Go's, field for field. One parser
+//! reads both; `schedtrace-go1.22.10.txt` is what a Go program wrote.
 
 use std::collections::BTreeSet;
 use std::env;

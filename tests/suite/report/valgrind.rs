@@ -142,7 +142,8 @@ fn valgrind(test: Test) -> Option<Command> {
     Some(valgrind)
 }
 
-/// Fails unless valgrind finds nothing wrong, with guard regions, of which it knows nothing, and without.
+/// Fails unless valgrind finds nothing wrong, with guard regions, of which it knows nothing, and
+/// without.
 fn is_silent(test: Test, body: impl Fn()) {
     let guards = ["", "mprotect"];
     for guard in &guards[..rounds(guards.len())] {
@@ -162,7 +163,8 @@ fn a_tree_is_silent(test: Test) {
     is_silent(test, makes_a_tree);
 }
 
-/// Fails unless valgrind reports this of what a goroutine does, with the goroutine's frames from there to its end.
+/// Fails unless valgrind reports this of what a goroutine does, with the goroutine's frames from
+/// there to its end.
 fn is_reported(test: Test, what: &str, careless: fn()) {
     let Some(valgrind) = valgrind(test) else { return };
     let process = test.process(|| run(move || go(move || calls(careless)).join().unwrap()));

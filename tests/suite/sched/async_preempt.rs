@@ -1,5 +1,6 @@
-//! Goroutines that are stopped anywhere: whatever a register holds, it holds it again when they go on,
-//! and nobody has written to what is theirs on the stack. Meanwhile a collector finds all of it.
+//! Goroutines that are stopped anywhere: whatever a register holds, it holds it again when they go
+//! on, and nobody has written to what is theirs on the stack. Meanwhile a collector finds all of
+//! it.
 //!
 //! For long, run with `STRESS_SECONDS`, for each of the tests: then each instruction of the loop in
 //! assembly must have been one that was interrupted.
@@ -177,7 +178,8 @@ impl Places {
     }
 }
 
-/// Fails unless a scan of `gp`, which runs a loop that holds this, finds what is there all the time.
+/// Fails unless a scan of `gp`, which runs a loop that holds this, finds what is there all the
+/// time.
 ///
 /// # Safety
 /// As [`proc::scan_stack`].
@@ -201,8 +203,8 @@ fn suspend_some(tasks: &[usize], rng: &mut Rng, enough: impl Fn(&Places) -> bool
         let number = if places.at_checks == 0 && rng.below(2) == 0 { AT_CHECKS } else { rng.below(GS.len()) };
         let gp = GS[number].load(Ordering::Acquire);
         if !gp.is_null() {
-            // SAFETY: on a thread that isn't the runtime's, for a goroutine that ends after this. What
-            // is on the stack of one that was interrupted is as preempt.S says.
+            // SAFETY: on a thread that isn't the runtime's, for a goroutine that ends after this.
+            // What is on the stack of one that was interrupted is as preempt.S says.
             unsafe {
                 let state = proc::suspend_g(gp);
                 let task = &*ptr::with_exposed_provenance::<Task>(tasks[number]);
@@ -319,7 +321,8 @@ fn in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned(test: Test) {
     if Command::new(&emulator).arg("--version").output().is_err() {
         return test.skip(&format!("{emulator} is missing"));
     }
-    // One signal is what this is about: with one each 20 µs, as `detach=2` has it, this emulator hangs once in a hundred runs.
+    // One signal is what this is about: with one each 20 µs, as `detach=2` has it, this emulator
+    // hangs once in a hundred runs.
     let process = process.started_by(Command::new(emulator)).env("GOMAXPROCS", "1").env("GODEBUG", "");
     process.end().with("exit status: 0");
 }

@@ -1,5 +1,5 @@
-//! GOMAXPROCS follows what the process may use, unless somebody has said another number. (How the limit of a control
-//! group is read, and read again, unit tests say.)
+//! GOMAXPROCS follows what the process may use, unless somebody has said another number. (How the
+//! limit of a control group is read, and read again, unit tests say.)
 
 use std::env;
 use std::fs;

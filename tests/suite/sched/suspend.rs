@@ -67,8 +67,8 @@ unsafe extern "C" fn count(i: *mut c_void) {
     }
 }
 
-/// Suspends `gp`, looks whether it stands still and has its marker, and lets it go on; counts what it
-/// was found doing: running, in a queue, waiting.
+/// Suspends `gp`, looks whether it stands still and has its marker, and lets it go on; counts what
+/// it was found doing: running, in a queue, waiting.
 ///
 /// # Safety
 /// Where [`proc::suspend_g`] may be called. It is goroutine `i`, and hasn't ended.
@@ -104,7 +104,8 @@ unsafe fn look(i: usize, gp: *mut G, rng: &mut Rng, found: &[AtomicUsize; 3]) {
     }
 }
 
-/// Has threads that aren't the runtime's suspend goroutines, so often at least, and until each kind was found.
+/// Has threads that aren't the runtime's suspend goroutines, so often at least, and until each kind
+/// was found.
 fn suspend_from_threads(least: usize) {
     let mut seeds = Rng::seeded();
     let channel = makechan(&WORD, 0).unwrap();
@@ -198,8 +199,8 @@ fn goroutines_suspend_each_other(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// A stack that has grown, and of which little is in use, could be made smaller. But a goroutine that works on
-/// g0 has addresses of it there.
+/// A stack that has grown, and of which little is in use, could be made smaller. But a goroutine
+/// that works on g0 has addresses of it there.
 fn the_stack_of_one_that_works_on_g0_stays(test: Test) {
     static WORKER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     static STAGE: AtomicUsize = AtomicUsize::new(0);

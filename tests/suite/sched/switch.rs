@@ -28,8 +28,8 @@ unsafe extern "C" fn switch_locally() {
     unsafe { proc::goyield() }
 }
 
-/// Values that no two switches of any two goroutines share. Every other time the control words are the
-/// default ones.
+/// Values that no two switches of any two goroutines share. Every other time the control words are
+/// the default ones.
 fn sentinels(goroutine: u64, round: u64) -> Registers {
     let word =
         |register: u64| (goroutine << 56) ^ (round << 8) ^ register.wrapping_mul(0x0101_0101_0101_0101);

@@ -38,8 +38,8 @@ fn storm_size() -> (usize, usize) {
     }
 }
 
-/// Two threads and another process send three kinds of signals, while goroutines pass values and block in
-/// system calls. Again and again a thread waits until its last signal was received.
+/// Two threads and another process send three kinds of signals, while goroutines pass values and
+/// block in system calls. Again and again a thread waits until its last signal was received.
 fn a_storm(test: Test) {
     static SEEN: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
     static OVER: AtomicBool = AtomicBool::new(false);

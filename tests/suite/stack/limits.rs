@@ -161,8 +161,8 @@ fn fewer_threads_than_wanted(test: Test) {
                 for _ in 0..50 {
                     s.go(|| {
                         start.wait();
-                        // Holds up its thread, so each of them wants one; not at once if the thread that looks
-                        // for work finds no processor.
+                        // Holds up its thread, so each of them wants one; not at once if the thread
+                        // that looks for work finds no processor.
                         sleep_with_thread(Duration::from_millis(40));
                     });
                 }

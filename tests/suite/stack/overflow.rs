@@ -1,4 +1,5 @@
-//! What becomes of a goroutine that uses more stack than it has, and of faults that are no overflow.
+//! What becomes of a goroutine that uses more stack than it has, and of faults that are no
+//! overflow.
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;

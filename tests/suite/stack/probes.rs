@@ -1,5 +1,5 @@
-//! What is reported of a goroutine that overflows its stack while it touches the pages of a large frame, or
-//! whose frames can't be walked: nothing that is known is lost.
+//! What is reported of a goroutine that overflows its stack while it touches the pages of a large
+//! frame, or whose frames can't be walked: nothing that is known is lost.
 
 use std::hint::black_box;
 

@@ -1,4 +1,5 @@
-//! What is counted by what it owns: goroutines of a wait group, guards, permits that keep their semaphore.
+//! What is counted by what it owns: goroutines of a wait group, guards, permits that keep their
+//! semaphore.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

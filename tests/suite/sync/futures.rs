@@ -1,4 +1,5 @@
-//! Futures that want permits: they wait in the same queue as goroutines, in their turn, and leave nothing behind.
+//! Futures that want permits: they wait in the same queue as goroutines, in their turn, and leave
+//! nothing behind.
 //!
 //! For long, run with `STRESS_TIMES`, how often the storm is repeated.
 

@@ -1,4 +1,5 @@
-//! The ends of what is counted: a panic that changes nothing, also where what is counted is forgotten.
+//! The ends of what is counted: a panic that changes nothing, also where what is counted is
+//! forgotten.
 
 use std::mem::forget;
 use std::ptr;

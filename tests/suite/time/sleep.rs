@@ -170,8 +170,9 @@ fn no_deadlock_while_one_sleeps(test: Test) {
     });
 }
 
-/// The first timers come when the process can have no descriptor, and so no epoll instance: a socket is an error
-/// then. The first socket that isn't comes while an M waits for a timer that is far away.
+/// The first timers come when the process can have no descriptor, and so no epoll instance: a
+/// socket is an error then. The first socket that isn't comes while an M waits for a timer that is
+/// far away.
 fn without_a_descriptor(test: Test) {
     with_one_p_and_several(test, || {
         let (refused, _other) = UnixStream::pair().unwrap();

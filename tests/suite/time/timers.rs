@@ -159,8 +159,8 @@ impl Settings {
         counter.fetch_add(usize::from(more), Ordering::SeqCst);
     }
 
-    /// Changes the timer again and again, at random, until a setting has come to each end: on a slow machine that
-    /// may take more than [`CHANGES`].
+    /// Changes the timer again and again, at random, until a setting has come to each end: on a
+    /// slow machine that may take more than [`CHANGES`].
     fn change(&self, timer: &Timer, rng: &mut Rng) {
         let missing = || [&self.ended, &self.fired].iter().any(|count| count.load(Ordering::SeqCst) == 0);
         for _ in turns(CHANGES, || !missing()) {

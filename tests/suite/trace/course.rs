@@ -1,7 +1,7 @@
 //! A program of known course: its trace says what the program has measured itself.
 //!
-//! If the environment variable `TRACE_COURSE` names a folder, its trace and what it has measured stay there, for another
-//! reader.
+//! If the environment variable `TRACE_COURSE` names a folder, its trace and what it has measured
+//! stay there, for another reader.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

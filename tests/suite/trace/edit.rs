@@ -35,7 +35,8 @@ impl Edited {
         bytes
     }
 
-    /// Adds a batch of a thread's events, each a moment after the one before, and behind the batches that are there.
+    /// Adds a batch of a thread's events, each a moment after the one before, and behind the
+    /// batches that are there.
     pub fn thread(mut self, generation: u64, m: u64, events: &[(Kind, &[u64])]) -> Edited {
         let first = 1000 * self.batches.len() as u64;
         let mut time = first;

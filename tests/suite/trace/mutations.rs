@@ -1,9 +1,12 @@
-//! Traces in which one event is changed: the reader sees it. Else a trace that is read would prove little.
+//! Traces in which one event is changed: the reader sees it. Else a trace that is read would prove
+//! little.
 //!
-//! - An event has another number among its goroutine's or its P's, or names another one: never right.
-//! - Two neighbours in a thread's batch change places. If both say what the thread has (its P, its goroutine) that is never
-//!   right, but for what [`both_ways`] names. If one may be anywhere near by (a goroutine is made or woken, a label is
-//!   set), it is wrong, or each goroutine and each P does the same as before, in the same order.
+//! - An event has another number among its goroutine's or its P's, or names another one: never
+//!   right.
+//! - Two neighbours in a thread's batch change places. If both say what the thread has (its P, its
+//!   goroutine) that is never right, but for what [`both_ways`] names. If one may be anywhere near
+//!   by (a goroutine is made or woken, a label is set), it is wrong, or each goroutine and each P
+//!   does the same as before, in the same order.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -45,8 +48,8 @@ use Mutation::{Argument, Swap};
 
 /// Changes a trace, at as many places as this, and fails if the reader doesn't see it.
 ///
-/// If the environment variable `TRACE_MUTATIONS` names a folder, all of them are written there, for another reader: each
-/// behind a byte, 1 if it was taken, and its length, in four bytes.
+/// If the environment variable `TRACE_MUTATIONS` names a folder, all of them are written there, for
+/// another reader: each behind a byte, 1 if it was taken, and its length, in four bytes.
 fn assert_seen(name: &str, trace: &[u8], most: usize) {
     let mut rng = Rng::seeded();
     let original = Edited::new(trace);
@@ -145,7 +148,8 @@ fn says_what_its_thread_has(kind: Kind) -> bool {
     )
 }
 
-/// Whether two such neighbours may stand in either order: a goroutine in a system call needs no P, and a P needs no goroutine.
+/// Whether two such neighbours may stand in either order: a goroutine in a system call needs no P,
+/// and a P needs no goroutine.
 fn both_ways(neighbours: [Kind; 2]) -> bool {
     matches!(
         neighbours,

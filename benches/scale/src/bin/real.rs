@@ -1,5 +1,6 @@
-//! The workloads of the model, on the scheduler that ships and this machine: `real PROCS WORKLOAD OPS` prints how many
-//! nanoseconds an operation takes, and how often a thread sleeps for one.
+//! The workloads of the model, on the scheduler that ships and this machine:
+//! `real PROCS WORKLOAD OPS` prints how many nanoseconds an operation takes, and how often a thread
+//! sleeps for one.
 
 use std::env::{args, set_var};
 use std::mem::MaybeUninit;

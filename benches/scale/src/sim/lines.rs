@@ -1,4 +1,5 @@
-//! Cache lines: which cores have a copy, which one wrote last, and when the line is free for the next.
+//! Cache lines: which cores have a copy, which one wrote last, and when the line is free for the
+//! next.
 
 use std::collections::HashMap;
 

@@ -92,7 +92,8 @@ pub(crate) fn this() -> usize {
     THIS.get().expect("a thread of the simulation")
 }
 
-/// Runs `first` as the first thread of a new machine, until [`stop`] is called or nothing is left to do.
+/// Runs `first` as the first thread of a new machine, until [`stop`] is called or nothing is left
+/// to do.
 pub(crate) fn run(costs: &Costs, first: Body) {
     COSTS.set(costs.clone());
     sim(|sim| *sim = Sim { random: 0x9e37_79b9, ..Sim::default() });

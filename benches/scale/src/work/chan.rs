@@ -1,4 +1,5 @@
-//! A channel without a buffer, and a wait group: the locks, and who is made ready, of those that ship.
+//! A channel without a buffer, and a wait group: the locks, and who is made ready, of those that
+//! ship.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -40,7 +40,8 @@ pub enum Work {
     Burst,
     /// Eight goroutines for each P, each of which computes for 5 µs and sleeps for 100 µs.
     Timers,
-    /// Sixteen connections for each P: a request comes 200 µs after the last answer, and takes 10 µs, with its system calls.
+    /// Sixteen connections for each P: a request comes 200 µs after the last answer, and takes 10
+    /// µs, with its system calls.
     Echo,
     /// One connection for each four P's, likewise: most P's are idle.
     Trickle,

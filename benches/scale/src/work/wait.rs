@@ -53,7 +53,8 @@ pub(super) fn timers(meter: Meter, ops: u64, sleepers: u64) -> Task {
     })
 }
 
-/// How long a request takes, half of it in system calls; and how long it is until the next one comes, in picoseconds.
+/// How long a request takes, half of it in system calls; and how long it is until the next one
+/// comes, in picoseconds.
 const REQUEST_WORK: u64 = 10_000_000;
 const THINK: u64 = 200_000_000;
 

@@ -71,7 +71,8 @@ fn passer_first(to: &'static Chan, from: &'static Chan, mut after: impl FnMut() 
 const WOKEN: i64 = 64;
 const BURST_WORK: u64 = 5_000_000;
 
-/// One goroutine wakes others, each of which computes, and waits for them; each op is one that was woken.
+/// One goroutine wakes others, each of which computes, and waits for them; each op is one that was
+/// woken.
 pub(super) fn burst(meter: Meter, ops: u64) -> Task {
     let group = WaitGroup::new();
     let doors: Vec<&'static Chan> = (0..WOKEN).map(|_| Chan::new()).collect();

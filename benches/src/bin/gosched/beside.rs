@@ -1,5 +1,5 @@
-//! How late a ticker is beside goroutines that keep their threads, whatever they do there; and how much of the
-//! processors those that compute take.
+//! How late a ticker is beside goroutines that keep their threads, whatever they do there; and how
+//! much of the processors those that compute take.
 //!
 //! `go/beside.go` does the same.
 
@@ -58,8 +58,9 @@ pub fn run(args: &Args) {
     }
 }
 
-/// How late the ticks of a ticker of 10 ms were, in nanoseconds, as long as `more` wants more of them. One
-/// that was left out, as the one before hadn't been received, is as late as the next that comes.
+/// How late the ticks of a ticker of 10 ms were, in nanoseconds, as long as `more` wants more of
+/// them. One that was left out, as the one before hadn't been received, is as late as the next that
+/// comes.
 pub fn lateness(more: impl Fn(usize) -> bool) -> Vec<f64> {
     const PERIOD: Duration = Duration::from_millis(10);
     let mut late = Vec::new();
@@ -98,7 +99,8 @@ fn sleeper() {
     });
 }
 
-/// Two goroutines on one mutex of std: one is parked while it holds it, so the other blocks its thread.
+/// Two goroutines on one mutex of std: one is parked while it holds it, so the other blocks its
+/// thread.
 fn mutex() {
     static MUTEX: Mutex<()> = Mutex::new(());
     go(|| {
@@ -133,7 +135,8 @@ fn full_pipe() {
     });
 }
 
-/// A goroutine that connects to a server which accepts nobody: when its backlog is full, that takes minutes.
+/// A goroutine that connects to a server which accepts nobody: when its backlog is full, that takes
+/// minutes.
 fn connect() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     listen(&server, 0).unwrap();

@@ -37,8 +37,8 @@ pub fn run(args: &Args) {
     });
 }
 
-/// As `run`, but no goroutine gets a stack that another has grown: all wait until the last one's has grown,
-/// and end then. To be run once, in a process that hasn't done anything before.
+/// As `run`, but no goroutine gets a stack that another has grown: all wait until the last one's
+/// has grown, and end then. To be run once, in a process that hasn't done anything before.
 pub fn run_cold(args: &Args) {
     static GROWING: WaitGroup = WaitGroup::new();
     static NOTHING: Type = Type { size_: 0, align_: 1 };

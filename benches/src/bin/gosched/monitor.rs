@@ -91,13 +91,14 @@ fn while_all_spin<R>(args: &Args, f: impl FnOnce() -> R) -> R {
 /// The number of tries of a workload that measures waits.
 const TRIES: u64 = 1_000;
 
-/// How long to sleep before try `i`: 1 to 20 ms, so that the other goroutines are anywhere in their slices.
+/// How long to sleep before try `i`: 1 to 20 ms, so that the other goroutines are anywhere in their
+/// slices.
 fn pause(i: u64) -> Duration {
     Duration::from_micros(1_000 + i * 7_919 % 19_000)
 }
 
-/// The time from when a goroutine could run until it does, while each P has a goroutine that spins: for one
-/// that has slept, and for one that a thread has sent something.
+/// The time from when a goroutine could run until it does, while each P has a goroutine that spins:
+/// for one that has slept, and for one that a thread has sent something.
 fn wake(args: &Args) {
     let late = || {
         let until = (0..TRIES).map(|i| {
@@ -152,8 +153,8 @@ fn pair(args: &Args) {
     report_waits(args, "pair", &waits);
 }
 
-/// How long a goroutine computes while another one waits in a system call, divided by how long it takes
-/// alone.
+/// How long a goroutine computes while another one waits in a system call, divided by how long it
+/// takes alone.
 fn blocked(args: &Args) {
     let (reader, writer) = pipe().unwrap();
     let ratios = (0..100).map(|_| {

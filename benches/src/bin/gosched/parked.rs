@@ -58,7 +58,8 @@ fn raw_parked(args: &Args) {
 }
 
 unsafe extern "C" fn park(place: *mut c_void) {
-    // SAFETY: on a goroutine; `publish` touches the place and nothing of this stack, and returns true.
+    // SAFETY: on a goroutine; `publish` touches the place and nothing of this stack, and returns
+    // true.
     unsafe { proc::gopark(Some(publish), place, WaitReason::Zero, TraceBlockReason::Generic, 0) };
     RUNNING.done();
 }

@@ -98,8 +98,8 @@ fn pingpong(n: u64) {
     }
 }
 
-/// A node of `skynet` and its children. It is on the heap, as nothing may point into a copying stack;
-/// the one that leaves it last, the parent or a child, frees it.
+/// A node of `skynet` and its children. It is on the heap, as nothing may point into a copying
+/// stack; the one that leaves it last, the parent or a child, frees it.
 struct Family {
     sums: NonNull<Hchan>,
     first: u64,
@@ -151,8 +151,8 @@ unsafe extern "C" fn node(family: *mut c_void) {
 /// # Safety
 /// The caller is a member that hasn't left yet, and doesn't use the family after this.
 unsafe fn leave(family: *mut Family) {
-    // SAFETY: the family stays until the last member has left; that one alone still has it. Freeing doesn't
-    // park.
+    // SAFETY: the family stays until the last member has left; that one alone still has it. Freeing
+    // doesn't park.
     unsafe {
         if (*family).members.fetch_sub(1, Ordering::AcqRel) == 1 {
             freechan((*family).sums);

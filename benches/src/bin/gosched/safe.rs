@@ -61,8 +61,8 @@ fn coroswitch_pairs(args: &Args) {
     args.report("coroswitch_pairs", ratio.unwrap_or_default(), "ratio");
 }
 
-/// Whether a second P is a second processor: then two goroutines take as long as one. Two threads are
-/// measured, too, as two processors may be halves of one core.
+/// Whether a second P is a second processor: then two goroutines take as long as one. Two threads
+/// are measured, too, as two processors may be halves of one core.
 fn two_cpu(args: &Args) {
     // The least time of each: what else the machine does can only add to it.
     let mut best = [Duration::MAX; 4];

@@ -1,8 +1,8 @@
 //! The cost of growing a stack, for each byte of its size in the end: from 4 KiB to 64 MiB.
 //!
 //! `cargo run --release --bin growth [ROUNDS]` prints a table, and writes the picture of it to
-//! `docs/growth.svg`. Each measurement is made in a fresh process, each round goes through all sizes, and the
-//! results are the medians of the rounds.
+//! `docs/growth.svg`. Each measurement is made in a fresh process, each round goes through all
+//! sizes, and the results are the medians of the rounds.
 
 mod measure;
 mod plot;

@@ -79,7 +79,8 @@ async fn converse(stream: TcpStream) {
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;
 }
 
-/// Runs a workload as a task: `block_on` alone would run it on the calling thread, which is no worker.
+/// Runs a workload as a task: `block_on` alone would run it on the calling thread, which is no
+/// worker.
 fn on_worker<R: Send + 'static>(runtime: &Runtime, workload: impl Future<Output = R> + Send + 'static) -> R {
     runtime.block_on(runtime.spawn(workload)).unwrap()
 }

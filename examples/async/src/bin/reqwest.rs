@@ -1,5 +1,5 @@
-//! reqwest over TLS: ten thousand goroutines get a page each, sixty-four at a time. The server is on goroutines, too:
-//! there, rustls reads and writes as on threads.
+//! reqwest over TLS: ten thousand goroutines get a page each, sixty-four at a time. The server is
+//! on goroutines, too: there, rustls reads and writes as on threads.
 //!
 //! ```text
 //! cargo run --release --bin reqwest

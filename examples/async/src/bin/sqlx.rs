@@ -1,5 +1,5 @@
-//! sqlx: ten thousand goroutines ask a database by the eight connections of a pool: SQLite, in a file of its own, or the
-//! one that is named.
+//! sqlx: ten thousand goroutines ask a database by the eight connections of a pool: SQLite, in a
+//! file of its own, or the one that is named.
 //!
 //! ```text
 //! cargo run --release --bin sqlx

@@ -1,5 +1,5 @@
-//! HTTP/2: a hundred requests at once over one connection, hyper on both sides. The server answers none before all have
-//! come. And a server that is silent: the client gives up.
+//! HTTP/2: a hundred requests at once over one connection, hyper on both sides. The server answers
+//! none before all have come. And a server that is silent: the client gives up.
 //!
 //! ```text
 //! cargo run --release --bin h2
@@ -29,8 +29,8 @@ const AT_ONCE: usize = 100;
 
 const ROUNDS: usize = 5;
 
-/// How often either side asks whether the other is still there, and how long the client waits for an answer where none
-/// comes.
+/// How often either side asks whether the other is still there, and how long the client waits for
+/// an answer where none comes.
 const KEEP_ALIVE: Duration = Duration::from_millis(10);
 
 /// How long the client waits for an answer to that where one comes.

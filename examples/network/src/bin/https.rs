@@ -1,4 +1,5 @@
-//! A hundred clients of an HTTPS server, rustls on both sides. Each connects twice: the second time it resumes its session.
+//! A hundred clients of an HTTPS server, rustls on both sides. Each connects twice: the second time
+//! it resumes its session.
 //!
 //! ```text
 //! cargo run --release --bin https

@@ -1,5 +1,5 @@
-//! Two hundred requests at once by ureq, whose sockets and names are gosched's and whose TLS is its own; and one that is never
-//! answered, until its time is over.
+//! Two hundred requests at once by ureq, whose sockets and names are gosched's and whose TLS is its
+//! own; and one that is never answered, until its time is over.
 //!
 //! ```text
 //! cargo run --release --bin ureq

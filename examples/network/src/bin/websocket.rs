@@ -1,4 +1,5 @@
-//! A thousand clients of a WebSocket server that echoes, all connected at once, tungstenite on both sides.
+//! A thousand clients of a WebSocket server that echoes, all connected at once, tungstenite on both
+//! sides.
 //!
 //! ```text
 //! cargo run --release --bin websocket

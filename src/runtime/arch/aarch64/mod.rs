@@ -94,12 +94,13 @@ pub(in crate::runtime) use jump_to_f;
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
-/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read
-/// gosched_g again.
+/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must
+/// read gosched_g again.
 #[inline(always)]
 pub(crate) fn getg() -> Option<&'static G> {
     let gp: *const G;
-    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never unmapped.
+    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never
+    // unmapped.
     unsafe {
         asm!(
             "adrp {0}, :gottprel:gosched_g",
@@ -130,8 +131,8 @@ pub(in crate::runtime) fn prefetch_g(tp: usize) {
     }
 }
 
-/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is concerned: for
-/// goroutines that switch to each other from different places (`asm.S` explains).
+/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is
+/// concerned: for goroutines that switch to each other from different places (`asm.S` explains).
 ///
 /// # Safety
 /// As [`mcall`](super::mcall).
@@ -158,12 +159,13 @@ pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -
 /// so that the return predictor stays in step (`asm.S` explains).
 ///
 /// # Safety
-/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on: mcall,
-/// morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't resumed since.
+/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on:
+/// mcall, morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't
+/// resumed since.
 #[inline(always)]
 pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
-    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns to g0's
-    // frames: the next switch to g0 overwrites them.
+    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns
+    // to g0's frames: the next switch to g0 overwrites them.
     unsafe {
         asm!(
             "b {gogo}",
@@ -197,13 +199,13 @@ pub(in crate::runtime) unsafe fn gogo_claimed(buf: &Gobuf, _guard: usize) -> ! {
 /// that leads there. On a thread that isn't ours, nothing is checked; on g0 a
 /// lack of room ends the process.
 ///
-/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be inlined:
-/// its frame has to come after the check.
+/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be
+/// inlined: its frame has to come after the check.
 #[inline(always)]
 pub(in crate::runtime) fn morestack_check(n: usize) {
     if lacks_room(n) {
-        // SAFETY: gosched_morestack changes no register but these three. If it moves the stack, it adjusts
-        // every address of it that the compiler may keep, in registers or in frames.
+        // SAFETY: gosched_morestack changes no register but these three. If it moves the stack, it
+        // adjusts every address of it that the compiler may keep, in registers or in frames.
         unsafe {
             asm!(
                 "bl {morestack}",
@@ -216,8 +218,8 @@ pub(in crate::runtime) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of a thread that compilers' checks compare sp with: none, as compilers have no such checks for this
-/// architecture.
+/// The word of a thread that compilers' checks compare sp with: none, as compilers have no such
+/// checks for this architecture.
 ///
 /// # Safety
 /// None: as on the other architecture, where it is a thread pointer.
@@ -225,7 +227,8 @@ pub(in crate::runtime) unsafe fn stack_limit(_tp: usize) -> Option<&'static Atom
     None
 }
 
-/// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it: it is the other way round.
+/// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it: it is
+/// the other way round.
 pub(in crate::runtime) const TLS_BELOW: bool = false;
 
 /// This thread's thread pointer.
@@ -266,8 +269,8 @@ pub(in crate::runtime) fn stack_pointer() -> usize {
 /// The contents of the registers that a call preserves, but for x29, which every switch saves.
 pub(in crate::runtime) type CalleeSaved = [usize; 18];
 
-/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once more, on a
-/// stack that may be small.)
+/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once
+/// more, on a stack that may be small.)
 #[inline(always)]
 pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
     // SAFETY: writes the 18 words of `registers`, and changes no register.
@@ -288,13 +291,13 @@ pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
     }
 }
 
-/// Whether the frame record (the caller's x29 and the return address) is the uppermost part of every frame.
-/// Here compilers put it anywhere in the frame.
+/// Whether the frame record (the caller's x29 and the return address) is the uppermost part of
+/// every frame. Here compilers put it anywhere in the frame.
 pub(in crate::runtime) const RECORD_ON_TOP: bool = false;
 
-/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that holds its
-/// caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack has saved it,
-/// otherwise mcall has.
+/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that
+/// holds its caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack
+/// has saved it, otherwise mcall has.
 pub(in crate::runtime) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
     // asm.S and morestack.S have pictures of these frames.
     const MCALL_FRAME: usize = defined(include_bytes!("../../../../asm/aarch64/asm.S"), b"MCALL_FRAME");

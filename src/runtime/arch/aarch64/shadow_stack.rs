@@ -1,4 +1,5 @@
-//! Shadow stacks: the processor's own list of return addresses (GCS), which a switch would have to switch, too.
+//! Shadow stacks: the processor's own list of return addresses (GCS), which a switch would have to
+//! switch, too.
 
 /// How a program gets along without.
 pub(in crate::runtime) const WITHOUT_SHADOW_STACK: &str =

@@ -1,5 +1,5 @@
-//! What signal handlers know of aarch64: the registers of the interrupted code and their sizes, and the frame
-//! from which an interrupted goroutine goes on.
+//! What signal handlers know of aarch64: the registers of the interrupted code and their sizes, and
+//! the frame from which an interrupted goroutine goes on.
 
 use std::arch::asm;
 use std::ptr;
@@ -43,12 +43,12 @@ impl Regs {
 /// What the ABI lets a function use below its stack pointer: nothing.
 pub(in crate::runtime) const RED_ZONE: usize = 0;
 
-/// A goroutine is stopped only where its stack pointer is a multiple of this: the processor checks the
-/// alignment whenever the stack is used.
+/// A goroutine is stopped only where its stack pointer is a multiple of this: the processor checks
+/// the alignment whenever the stack is used.
 pub(in crate::runtime) const SP_ALIGN: usize = 16;
 
-/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector registers: they
-/// go into a signal's frame, which has room for SVE registers of up to 96 bytes.
+/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector
+/// registers: they go into a signal's frame, which has room for SVE registers of up to 96 bytes.
 pub(in crate::runtime) fn vectors_fit() -> bool {
     vector_size() <= RESERVED - size_of::<Head>()
 }
@@ -101,21 +101,21 @@ impl Sigctxt<'_> {
     /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`.
     ///
     /// # Safety
-    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park
-    /// there, and its stack has room for what is saved.
+    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`):
+    /// it may park there, and its stack has room for what is saved.
     pub(in crate::runtime) unsafe fn push_call(&mut self) {
         let registers = &mut self.0.uc_mcontext;
         registers.sp -= size_of::<Pushed>() as u64;
         let pushed = Pushed { x30: registers.regs[30], pstate: registers.pstate };
-        // SAFETY: below sp the goroutine's stack is free, as there is no red zone, and has room, as the
-        // caller says; sp is aligned at a safe point.
+        // SAFETY: below sp the goroutine's stack is free, as there is no red zone, and has room, as
+        // the caller says; sp is aligned at a safe point.
         unsafe { ptr::with_exposed_provenance_mut::<Pushed>(registers.sp as usize).write(pushed) };
         registers.regs[30] = registers.pc;
         registers.pc = gosched_async_preempt as *const () as u64;
     }
 
-    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on g0's
-    /// stack below `sp`.
+    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on
+    /// g0's stack below `sp`.
     ///
     /// # Safety
     /// A goroutine was interrupted, and g0's stack is free below `sp`, with room for a report.
@@ -141,8 +141,8 @@ impl Sigctxt<'_> {
         self.0.uc_mcontext.pc = gosched_guarded_end as *const () as u64;
     }
 
-    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which begins anew
-    /// when the handler returns.
+    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which
+    /// begins anew when the handler returns.
     pub(in crate::runtime) fn waits_for_lock(&self) -> bool {
         const SVC: u32 = 0xd400_0001;
         let pc = ptr::with_exposed_provenance::<u32>(self.sigpc());
@@ -207,7 +207,8 @@ fn vector_length() -> usize {
     length
 }
 
-/// Calls `f` with each general register among the vector registers that were saved at a check: there are none.
+/// Calls `f` with each general register among the vector registers that were saved at a check:
+/// there are none.
 ///
 /// # Safety
 /// None; on x86-64 there are some.
@@ -233,18 +234,19 @@ const PREEMPT_S: &[u8] = include_bytes!("../../../../asm/aarch64/preempt.S");
 const _: () = assert!(size_of::<Preempted>() == defined(PREEMPT_S, b"PREEMPT_FRAME"));
 const _: () = assert!(size_of::<Sigframe>() == defined(PREEMPT_S, b"SIGFRAME"));
 
-/// Makes a signal's frame, as if the goroutine had been interrupted in this thread where it was preempted:
-/// `rt_sigreturn` lets it go on from there. Assembly calls this on g0's stack.
+/// Makes a signal's frame, as if the goroutine had been interrupted in this thread where it was
+/// preempted: `rt_sigreturn` lets it go on from there. Assembly calls this on g0's stack.
 ///
-/// The signal stack and the mask in the frame are this thread's; it may not be the one that was interrupted.
+/// The signal stack and the mask in the frame are this thread's; it may not be the one that was
+/// interrupted.
 ///
 /// # Safety
-/// `vectors` are the saved vector registers, `words` the others, where they were pushed, and `frame` has room
-/// for the frame; nobody else uses them.
+/// `vectors` are the saved vector registers, `words` the others, where they were pushed, and
+/// `frame` has room for the frame; nobody else uses them.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempted, frame: *mut Sigframe) {
-    // SAFETY: assembly passes the three as above. sigaltstack and pthread_sigmask fill their part of the
-    // frame; rt_sigreturn reads of it only what is filled here.
+    // SAFETY: assembly passes the three as above. sigaltstack and pthread_sigmask fill their part
+    // of the frame; rt_sigreturn reads of it only what is filled here.
     unsafe {
         let uc = &raw mut (*frame).uc;
         libc::sigaltstack(ptr::null(), &raw mut (*uc).uc_stack);
@@ -265,11 +267,11 @@ unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempte
 /// Copies the saved vector registers to `reserved`, and adds the records' heads.
 ///
 /// # Safety
-/// `vectors` are the saved vector registers, and `reserved` is a frame's `__reserved`, aligned to 16.
+/// `vectors` are the saved vector registers. `reserved` is a frame's `__reserved`, aligned to 16.
 unsafe fn add_vectors(vectors: *const u8, reserved: *mut u8) {
     let size = vector_size();
-    // SAFETY: `vectors` has `size` bytes, as the caller says, and `reserved` has room for them and a last
-    // head: a goroutine is stopped only if `vectors_fit`.
+    // SAFETY: `vectors` has `size` bytes, as the caller says, and `reserved` has room for them and
+    // a last head: a goroutine is stopped only if `vectors_fit`.
     unsafe {
         ptr::copy_nonoverlapping(vectors, reserved, size);
         let fpsimd = reserved.cast::<Fpsimd>();

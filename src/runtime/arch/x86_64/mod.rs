@@ -97,12 +97,13 @@ pub(in crate::runtime) use jump_to_f;
 
 /// The running G; none on a thread that isn't ours. Go's `getg`.
 ///
-/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must read
-/// gosched_g again.
+/// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must
+/// read gosched_g again.
 #[inline(always)]
 pub(crate) fn getg() -> Option<&'static G> {
     let gp: *const G;
-    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never unmapped.
+    // SAFETY: reads this thread's gosched_g, which holds null or the running G, whose page is never
+    // unmapped.
     unsafe {
         asm!(
             "mov {0}, qword ptr [rip + gosched_g@GOTTPOFF]",
@@ -157,12 +158,13 @@ pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -
 /// so that the return predictor stays in step (`asm.S` explains).
 ///
 /// # Safety
-/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on: mcall,
-/// morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't resumed since.
+/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on:
+/// mcall, morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't
+/// resumed since.
 #[inline(always)]
 pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
-    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns to g0's
-    // frames: the next switch to g0 overwrites them.
+    // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns
+    // to g0's frames: the next switch to g0 overwrites them.
     unsafe {
         asm!(
             "jmp {gogo}",
@@ -198,13 +200,13 @@ pub(in crate::runtime) unsafe fn gogo_claimed(buf: &Gobuf, guard: usize) -> ! {
 /// that leads there. On a thread that isn't ours, nothing is checked; on g0
 /// neither with glibc's limit word, while elsewhere a lack of room there ends the process.
 ///
-/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be inlined:
-/// its frame has to come after the check.
+/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be
+/// inlined: its frame has to come after the check.
 #[inline(always)]
 pub(in crate::runtime) fn morestack_check(n: usize) {
     #[cfg(target_env = "gnu")]
-    // SAFETY: gosched_morestack changes no register but these two. If it moves the stack, it adjusts
-    // every address of it that the compiler may keep, in registers or in frames.
+    // SAFETY: gosched_morestack changes no register but these two. If it moves the stack, it
+    // adjusts every address of it that the compiler may keep, in registers or in frames.
     unsafe {
         asm!(
             "mov r11, rsp",
@@ -228,14 +230,14 @@ pub(in crate::runtime) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of the thread with this thread pointer that compilers' checks compare rsp with; none where the libc has
-/// no such word. It must not be used once the thread has ended.
+/// The word of the thread with this thread pointer that compilers' checks compare rsp with; none
+/// where the libc has no such word. It must not be used once the thread has ended.
 ///
 /// # Safety
 /// It is a thread pointer.
 pub(in crate::runtime) unsafe fn stack_limit(tp: usize) -> Option<&'static AtomicUsize> {
-    // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only checks and
-    // SET_STACK_LIMIT use.
+    // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only
+    // checks and SET_STACK_LIMIT use.
     cfg!(target_env = "gnu").then(|| unsafe { &*ptr::with_exposed_provenance::<AtomicUsize>(tp + 0x70) })
 }
 
@@ -260,11 +262,12 @@ pub(in crate::runtime) fn g_offset() -> isize {
     offset
 }
 
-/// Finds out whether a program may set the thread pointer itself: whether the kernel allows it, and whether what
-/// runs the program, valgrind perhaps, knows the instruction. Else the kernel does it.
+/// Finds out whether a program may set the thread pointer itself: whether the kernel allows it, and
+/// whether what runs the program, valgrind perhaps, knows the instruction. Else the kernel does it.
 pub(in crate::runtime) fn init_thread_pointer() {
     unsafe extern "C" fn skip(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-        // SAFETY: the kernel passes the context that it goes on with; the instruction has five bytes.
+        // SAFETY: the kernel passes the context that it goes on with; the instruction has five
+        // bytes.
         unsafe {
             (&mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs)[libc::REG_RIP as usize] += 5
         };
@@ -272,7 +275,8 @@ pub(in crate::runtime) fn init_thread_pointer() {
         unsafe { gosched_set_by_kernel.store(true, Ordering::Relaxed) };
     }
     const HWCAP2_FSGSBASE: libc::c_ulong = 2;
-    // SAFETY: the action is whole, and what was there before is put back. The instruction sets what is set.
+    // SAFETY: the action is whole, and what was there before is put back. The instruction sets what
+    // is set.
     unsafe {
         if libc::getauxval(libc::AT_HWCAP2) & HWCAP2_FSGSBASE == 0 {
             gosched_set_by_kernel.store(true, Ordering::Relaxed);
@@ -300,8 +304,8 @@ pub(in crate::runtime) fn stack_pointer() -> usize {
 /// The contents of the registers that a call preserves, but for rbp, which every switch saves.
 pub(in crate::runtime) type CalleeSaved = [usize; 5];
 
-/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once more, on a
-/// stack that may be small.)
+/// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once
+/// more, on a stack that may be small.)
 #[inline(always)]
 pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
     // SAFETY: writes the 5 words of `registers`, and changes no register.
@@ -318,12 +322,13 @@ pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
     }
 }
 
-/// Whether the frame record (the caller's rbp and the return address) is the uppermost part of every frame.
+/// Whether the frame record (the caller's rbp and the return address) is the uppermost part of
+/// every frame.
 pub(in crate::runtime) const RECORD_ON_TOP: bool = true;
 
-/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that holds its
-/// caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack has saved it, and the
-/// first return address, into the prologue, is skipped; otherwise mcall has.
+/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that
+/// holds its caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack
+/// has saved it, and the first return address, into the prologue, is skipped; otherwise mcall has.
 pub(in crate::runtime) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
     let pc = bp + if at_check { 16 } else { 8 };
     (pc, pc + 8)

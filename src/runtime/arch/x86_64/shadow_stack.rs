@@ -1,4 +1,5 @@
-//! Shadow stacks: the processor's own list of return addresses (CET), which a switch would have to switch, too.
+//! Shadow stacks: the processor's own list of return addresses (CET), which a switch would have to
+//! switch, too.
 
 use crate::runtime::arch::syscall::syscall;
 

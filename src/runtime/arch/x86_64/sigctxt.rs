@@ -16,9 +16,9 @@ unsafe extern "C" {
     static gosched_preempt_mask: AtomicU64;
 }
 
-/// The registers of a goroutine that stands still, for an unwinder: all, as a frame may be found by any where
-/// a signal has stopped it, as by r11 in the loop that touches the pages of a large one. Assembly knows the
-/// layout.
+/// The registers of a goroutine that stands still, for an unwinder: all, as a frame may be found by
+/// any where a signal has stopped it, as by r11 in the loop that touches the pages of a large one.
+/// Assembly knows the layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Regs {
@@ -42,14 +42,15 @@ impl Regs {
 /// What the ABI lets a function use below its stack pointer.
 pub(in crate::runtime) const RED_ZONE: usize = 128;
 
-/// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack, below the red zone:
-/// pc, flags and 15 registers, and a word of alignment.
+/// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack, below the
+/// red zone: pc, flags and 15 registers, and a word of alignment.
 pub(in crate::runtime) const ASYNC_PREEMPT_FRAME: usize = 18 * size_of::<usize>();
 
 /// A goroutine is stopped only where its stack pointer is a multiple of this: anywhere.
 pub(in crate::runtime) const SP_ALIGN: usize = 1;
 
-/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector registers.
+/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector
+/// registers.
 pub(in crate::runtime) fn vectors_fit() -> bool {
     true
 }
@@ -80,23 +81,24 @@ impl Sigctxt<'_> {
         Regs { pc: self.sigpc(), sp: self.sigsp(), fp: reg(REG_RBP), saved: saved.map(reg) }
     }
 
-    /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which knows no
-    /// red zone.
+    /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which
+    /// knows no red zone.
     ///
     /// # Safety
-    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`): it may park
-    /// there, and its stack has room for what is saved.
+    /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`):
+    /// it may park there, and its stack has room for what is saved.
     pub(in crate::runtime) unsafe fn push_call(&mut self) {
         let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
-        // SAFETY: below the red zone the goroutine's stack is free, and has room, as the caller says.
+        // SAFETY: below the red zone the goroutine's stack is free, and has room, as the caller
+        // says.
         unsafe { ptr::with_exposed_provenance_mut::<usize>(sp).write(self.sigpc()) };
         let registers = &mut self.0.uc_mcontext.gregs;
         registers[libc::REG_RSP as usize] = sp as i64;
         registers[libc::REG_RIP as usize] = gosched_async_preempt as *const () as i64;
     }
 
-    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on g0's
-    /// stack below `sp`.
+    /// Lets the thread go on in `gosched_sigreport`, with the goroutine's registers and `addr`, on
+    /// g0's stack below `sp`.
     ///
     /// # Safety
     /// A goroutine was interrupted, and g0's stack is free below `sp`, with room for a report.
@@ -123,17 +125,19 @@ impl Sigctxt<'_> {
         registers[libc::REG_RIP as usize] = gosched_guarded_end as *const () as i64;
     }
 
-    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which begins anew
-    /// when the handler returns.
+    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which
+    /// begins anew when the handler returns.
     pub(in crate::runtime) fn waits_for_lock(&self) -> bool {
         const SYSCALL: [u8; 2] = [0x0f, 0x05];
         let pc = ptr::with_exposed_provenance::<[u8; 2]>(self.sigpc());
-        // SAFETY: the pc is at an instruction, and none is in the last byte of what a program has of code.
+        // SAFETY: the pc is at an instruction, and none is in the last byte of what a program has
+        // of code.
         self.0.uc_mcontext.gregs[libc::REG_RAX as usize] == libc::SYS_futex && unsafe { pc.read() } == SYSCALL
     }
 }
 
-/// The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and of zmm0 to
+/// The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and
+/// of zmm0 to
 /// 15. Besides, across a check made by hand: the mask registers, zmm16 to 31, and r16 to r31.
 const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << APX;
 
@@ -165,7 +169,8 @@ pub(in crate::runtime) fn init_vector_state() {
     // SAFETY: every x86-64 processor has cpuid.
     if unsafe { __cpuid(1) }.ecx & OSXSAVE != 0 {
         let (low, high): (u32, u32);
-        // SAFETY: OSXSAVE says that the processor has the instruction and the system has enabled it.
+        // SAFETY: OSXSAVE says that the processor has the instruction and the system has enabled
+        // it.
         unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack)) };
         xcr0 = u64::from(high) << 32 | u64::from(low);
         // SAFETY: as above; a processor with xsave has this leaf.
@@ -177,7 +182,8 @@ pub(in crate::runtime) fn init_vector_state() {
         }
     }
     set_vector_size(size);
-    // SAFETY: morestack.S and preempt.S have statics of these names and types; no goroutine reads them yet.
+    // SAFETY: morestack.S and preempt.S have statics of these names and types; no goroutine reads
+    // them yet.
     unsafe {
         gosched_xsave_mask.store(xcr0 as u32 & KEPT, Ordering::Relaxed);
         gosched_preempt_mask.store(xcr0 & !PKRU, Ordering::Relaxed);

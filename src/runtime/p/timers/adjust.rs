@@ -60,7 +60,8 @@ pub(super) fn move_first(pp: &'static P, t: &'static Timer, s: u32) {
     }
 }
 
-/// Moves all timers of `from` to `pp`. The world is stopped; both locks are held. Go's `moveTimers`.
+/// Moves all timers of `from` to `pp`. The world is stopped; both locks are held. Go's
+/// `moveTimers`.
 fn move_timers(pp: &'static P, from: &'static P) {
     for entry in from.timers.entries() {
         let t = entry.get().timer;
@@ -113,8 +114,8 @@ pub(in crate::runtime) fn hand_timers(pp: &'static P, from: &'static P) {
 /// belong, and takes the deleted ones out. The lock is held. Go's `adjusttimers`.
 pub(in crate::runtime) fn adjusttimers(pp: &'static P, now: i64) {
     assert_lock_held(&pp.timers_lock);
-    // Until that time modified timers can stay where they are: a program that resets timers often, and
-    // seldom lets them fire, doesn't pay for each reset.
+    // Until that time modified timers can stay where they are: a program that resets timers often,
+    // and seldom lets them fire, doesn't pay for each reset.
     let first = pp.timer_modified_earliest.load(Ordering::SeqCst);
     if first == 0 || first > now {
         if VERIFY_TIMERS {
@@ -122,9 +123,10 @@ pub(in crate::runtime) fn adjusttimers(pp: &'static P, now: i64) {
         }
         return;
     }
-    // Before the timers are looked at, as others may be modified meanwhile: modtimer takes the timer
-    // (MODIFYING), notes its time here and only then gives it its new state. If this store comes after the
-    // note, the loop below sees MODIFYING or that state; else the note stays. All are SeqCst.
+    // Before the timers are looked at, as others may be modified meanwhile: modtimer takes the
+    // timer (MODIFYING), notes its time here and only then gives it its new state. If this store
+    // comes after the note, the loop below sees MODIFYING or that state; else the note stays. All
+    // are SeqCst.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
 
     // Moved timers go back when all are out, or an entry might move to where it isn't looked at.
@@ -172,7 +174,8 @@ fn add_adjusted_timers(pp: &'static P, moved: &[&'static Timer]) {
 /// timers for a late time, and stop them. Go's `clearDeletedTimers`.
 pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
     assert_lock_held(&pp.timers_lock);
-    // All modified timers are moved below; the store comes first for the reason that adjusttimers has.
+    // All modified timers are moved below; the store comes first for the reason that adjusttimers
+    // has.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     let timers = pp.timers.entries();
     let mut cdel = 0;
@@ -215,7 +218,8 @@ pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
     }
 }
 
-/// Takes all timers out of the heap of `pp`, whose lock is held: their owners are gone, and touch them no more.
+/// Takes all timers out of the heap of `pp`, whose lock is held: their owners are gone, and touch
+/// them no more.
 pub(in crate::runtime) fn drop_timers(pp: &'static P) {
     while let Some(first) = pp.timers.entries().first() {
         let t = first.get().timer;
@@ -274,8 +278,8 @@ mod tests {
         1 + i64::from(cheaprandn(1_000))
     }
 
-    /// Random timers, of which random ones are deleted and modified; returns the times of those that
-    /// are left.
+    /// Random timers, of which random ones are deleted and modified; returns the times of those
+    /// that are left.
     fn fill(pp: &'static P) -> Vec<i64> {
         let timers: Vec<_> = (0..cheaprandn(100)).map(|_| timer_at(pp, random_time())).collect();
         let left = timers.iter().filter_map(|t| {

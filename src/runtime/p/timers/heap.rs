@@ -1,7 +1,8 @@
-//! A P's heap of timers: Go's `doaddtimer`, `dodeltimer` and `siftupTimer`. Each node has four children.
+//! A P's heap of timers: Go's `doaddtimer`, `dodeltimer` and `siftupTimer`. Each node has four
+//! children.
 //!
-//! An entry has the timer's time in it, as Go's has since 1.23: to sort entries, the timers needn't be
-//! read. A timer's `when` changes only together with its entry.
+//! An entry has the timer's time in it, as Go's has since 1.23: to sort entries, the timers needn't
+//! be read. A timer's `when` changes only together with its entry.
 
 use std::alloc::{Layout, alloc, realloc};
 use std::cell::Cell;
@@ -25,8 +26,9 @@ impl Slice<TimerWhen> {
         if self.len.get() == 0 {
             return &[];
         }
-        // SAFETY: push has written `len` entries. The heap's lock is held, so the buffer isn't moved by
-        // another thread, and this one keeps no entries across a push. A Cell is laid out as its value.
+        // SAFETY: push has written `len` entries. The heap's lock is held, so the buffer isn't
+        // moved by another thread, and this one keeps no entries across a push. A Cell is laid out
+        // as its value.
         unsafe { std::slice::from_raw_parts(self.ptr.get().cast(), self.len.get()) }
     }
 
@@ -43,7 +45,8 @@ impl Slice<TimerWhen> {
     fn grow(&self) {
         let cap = (2 * self.cap.get()).max(16);
         let layout = |cap| Layout::array::<TimerWhen>(cap).unwrap_or_else(|_| throw("too many timers"));
-        // SAFETY: the layouts aren't empty, and `ptr` was allocated here with the layout of `cap` entries.
+        // SAFETY: the layouts aren't empty, and `ptr` was allocated here with the layout of `cap`
+        // entries.
         let larger = unsafe {
             if self.cap.get() == 0 {
                 alloc(layout(cap))
@@ -84,8 +87,8 @@ pub(in crate::runtime) fn doaddtimer(pp: &'static P, t: &'static Timer) {
     pp.num_timers.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Removes entry `i` from the heap of `pp`, whose lock is held; returns the lowest index whose entry
-/// has changed. Go's `dodeltimer`.
+/// Removes entry `i` from the heap of `pp`, whose lock is held; returns the lowest index whose
+/// entry has changed. Go's `dodeltimer`.
 pub(super) fn dodeltimer(pp: &'static P, i: usize) -> usize {
     assert_lock_held(&pp.timers_lock);
     let timers = pp.timers.entries();

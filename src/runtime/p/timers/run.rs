@@ -24,11 +24,11 @@ pub(in crate::runtime) fn nobarrier_wake_time(pp: &P) -> i64 {
     if next == 0 || (next_adj != 0 && next_adj < next) { next_adj } else { next }
 }
 
-/// Runs the first timer of `pp` if it is due, and says whether it was; the lock is held, and dropped
-/// while the timer's function runs. Go's `runtimer`.
+/// Runs the first timer of `pp` if it is due, and says whether it was; the lock is held, and
+/// dropped while the timer's function runs. Go's `runtimer`.
 ///
-/// Go's returns when the next timer is due. That would leave out one that is to be moved to an earlier
-/// time; [`nobarrier_wake_time`] doesn't.
+/// Go's returns when the next timer is due. That would leave out one that is to be moved to an
+/// earlier time; [`nobarrier_wake_time`] doesn't.
 pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
     match take_due(pp, now) {
         Some(taken) => {
@@ -39,8 +39,8 @@ pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
     }
 }
 
-/// Calls the function of a timer of `pp` that was taken; the lock is held, and dropped meanwhile. The second half of
-/// Go's `runOneTimer`.
+/// Calls the function of a timer of `pp` that was taken; the lock is held, and dropped meanwhile.
+/// The second half of Go's `runOneTimer`.
 #[inline(always)]
 fn run_one_timer(pp: &P, taken: Taken) {
     unlock(&pp.timers_lock);
@@ -48,7 +48,8 @@ fn run_one_timer(pp: &P, taken: Taken) {
     lock(&pp.timers_lock);
 }
 
-/// The call that a timer has fired for. The timer is its owner's again: it may be reset, or even have another owner.
+/// The call that a timer has fired for. The timer is its owner's again: it may be reset, or even
+/// have another owner.
 pub(in crate::runtime) struct Taken {
     f: Option<TimerFn>,
     arg: *mut c_void,
@@ -59,8 +60,8 @@ impl Taken {
     /// Calls the timer's function. On g0 with a P, without a lock.
     pub(in crate::runtime) fn run(self) {
         if let Some(f) = self.f {
-            // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the arguments that
-            // the timer's owner set for it, read while the timer was ours (RUNNING).
+            // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the
+            // arguments that the timer's owner set for it, read while the timer was ours (RUNNING).
             ordering(|| unsafe { f(self.arg, self.seq) });
         }
     }
@@ -90,8 +91,8 @@ pub(in crate::runtime) fn take_due(pp: &'static P, now: i64) -> Option<Taken> {
     }
 }
 
-/// Takes `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held. The first half of Go's
-/// `runOneTimer`.
+/// Takes `t`, the first timer of `pp`, in state [`TIMER_RUNNING`]; the lock is held. The first half
+/// of Go's `runOneTimer`.
 #[inline(always)]
 fn take(pp: &'static P, t: &'static Timer, now: i64) -> Taken {
     let taken = Taken { f: t.f.get(), arg: t.arg.get(), seq: t.seq.load(Ordering::Relaxed) };

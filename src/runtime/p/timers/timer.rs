@@ -15,9 +15,9 @@
 //!     NO_STATUS, REMOVED ---- set anew ----> WAITING
 //! ```
 //!
-//! To change a timer, a thread takes it by a compare-and-swap of its state: to `MODIFYING`, or, with
-//! the heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. The timer is in such a state for some
-//! instructions, and others wait that long.
+//! To change a timer, a thread takes it by a compare-and-swap of its state: to `MODIFYING`, or,
+//! with the heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. The timer is in such a state for
+//! some instructions, and others wait that long.
 //!
 //! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
 //! is a state for that, `DROPPED`: the thread that takes such a timer out gives it back to the
@@ -82,8 +82,8 @@ static ARENA: Arena = Arena::new(size_of::<Timer>());
 
 impl Linked for Timer {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
-        // SAFETY: `this` came from the pool, as the caller says, so it is a timer, and stays one: a piece
-        // of ARENA, which is zero at first, as a timer may be.
+        // SAFETY: `this` came from the pool, as the caller says, so it is a timer, and stays one: a
+        // piece of ARENA, which is zero at first, as a timer may be.
         unsafe { &(*this.as_ptr()).ext.waiter }
     }
 }
@@ -105,8 +105,8 @@ impl Pooled for Timer {
 /// A new timer, from the pool. Where there may be little stack, by way of
 /// [`with_room`](crate::runtime::base::this::with_room).
 ///
-/// Its `seq` goes on where it was: a call that the timer's last user set off, and that is still to come,
-/// is known by its old number.
+/// Its `seq` goes on where it was: a call that the timer's last user set off, and that is still to
+/// come, is known by its old number.
 pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
     let Some(t) = pool::alloc::<Timer>() else { throw("out of memory for a timer") };
     // SAFETY: from the pool, so it is a timer or zero, which is one, too; timers are never freed.

@@ -1,7 +1,8 @@
 //! The order of events: what each goroutine, P and thread does, and whether an event can come next.
 //!
-//! Threads write their events each for itself, and clocks differ. So an event waits until what it names is in the
-//! state that it begins in, by the number that it has among that one's events. It is wrong if it could never come.
+//! Threads write their events each for itself, and clocks differ. So an event waits until what it
+//! names is in the state that it begins in, by the number that it has among that one's events. It
+//! is wrong if it could never come.
 //!
 //! | file | what it holds |
 //! | --- | --- |

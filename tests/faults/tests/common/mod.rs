@@ -44,8 +44,8 @@ impl Ended {
     }
 }
 
-/// The program, with a library that makes calls fail. What the runtime and std read isn't set, but for what the
-/// caller sets.
+/// The program, with a library that makes calls fail. What the runtime and std read isn't set, but
+/// for what the caller sets.
 pub fn program(part: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_program"));
     command.args(part).env("LD_PRELOAD", env!("PRELOAD"));

@@ -1,5 +1,5 @@
-//! How spinning M's are counted, and M's that wait for their turn; and a stand-in for waking other M's: a count
-//! of those that were.
+//! How spinning M's are counted, and M's that wait for their turn; and a stand-in for waking other
+//! M's: a count of those that were.
 
 #[path = "../../../../src/runtime/m/spinning.rs"]
 pub(crate) mod spinning;
@@ -25,7 +25,8 @@ pub(crate) mod lockosthread {
     pub(crate) fn wire_while_panicking(_: &G, _: &M) {}
 }
 
-/// Whether the scheduler stands still: in a model, a goroutine that is kept waits until it is woken.
+/// Whether the scheduler stands still: in a model, a goroutine that is kept waits until it is
+/// woken.
 mod stall {
     pub(super) const LOOK_NS: i64 = -1;
 

@@ -51,7 +51,8 @@ impl Guarded {
     }
 }
 
-/// `others` wait while one has it and one gives up; if each has it `for_long`, it may be handed over.
+/// `others` wait while one has it and one gives up; if each has it `for_long`, it may be handed
+/// over.
 fn one_gives_up(others: usize, bound: usize, for_long: bool) {
     check(Some(bound), move || {
         let guarded = Guarded::new(for_long);

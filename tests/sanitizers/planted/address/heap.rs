@@ -163,7 +163,8 @@ mod freed_by_a_timer {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: `right` has no timer yet. That it isn't freed isn't kept in `bug`: that is the bug.
+        // SAFETY: `right` has no timer yet. That it isn't freed isn't kept in `bug`: that is the
+        // bug.
         assert_eq!(unsafe { number.get().read_volatile() }, 7);
     }
 

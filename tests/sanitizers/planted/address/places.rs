@@ -1,4 +1,5 @@
-//! Where a goroutine may be, or have been, when it writes beyond an array on its stack. The array is there all the time.
+//! Where a goroutine may be, or have been, when it writes beyond an array on its stack. The array
+//! is there all the time.
 
 programs! {
     after_a_park after_a_preemption after_a_panic in_a_coroutine in_blocking with_shared_locals on_a_thread

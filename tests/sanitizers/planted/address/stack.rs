@@ -104,7 +104,8 @@ mod after_the_scope {
     }
 }
 
-/// A goroutine tells another one of an array on its stack, and ends. It is too large for the sanitizer to have it elsewhere.
+/// A goroutine tells another one of an array on its stack, and ends. It is too large for the
+/// sanitizer to have it elsewhere.
 mod of_a_dead_goroutine {
     use std::hint::black_box;
     use std::time::Duration;

@@ -18,13 +18,15 @@ mod timer_beside_main {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the timer's function has ended. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` the timer's function has ended. Not kept in
+        // `bug`: that is the bug.
         unsafe { *number.get() = 7 };
     }
 
     #[inline(never)]
     fn writes_in_the_timer(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. Not kept in `bug`.
+        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. Not
+        // kept in `bug`.
         unsafe { *number.get() = 8 };
     }
 
@@ -67,14 +69,15 @@ mod canceled {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the context's function has ended. Not kept in `bug`.
+        // SAFETY: it is never freed, and in `right` the context's function has ended. Not kept in
+        // `bug`.
         unsafe { *number.get() = 7 };
     }
 
     #[inline(never)]
     fn writes_at_the_end(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. Not kept in `bug`: that is
-        // the bug.
+        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. Not
+        // kept in `bug`: that is the bug.
         unsafe { *number.get() = 8 };
     }
 
@@ -122,7 +125,8 @@ mod in_blocking {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the other has written. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` the other has written. Not kept in `bug`: that
+        // is the bug.
         unsafe { *number.get() = 7 };
     }
 
@@ -165,7 +169,8 @@ mod generator {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the generator waits. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` the generator waits. Not kept in `bug`: that is
+        // the bug.
         unsafe { *count.get() += 1 };
     }
 

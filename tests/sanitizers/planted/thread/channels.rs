@@ -18,7 +18,8 @@ mod written_after_the_send {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: main gets it back, and in `right` nobody else has it yet. Not kept in `bug`: that is the bug.
+        // SAFETY: main gets it back, and in `right` nobody else has it yet. Not kept in `bug`: that
+        // is the bug.
         unsafe { *number.get() = 8 };
     }
 
@@ -69,7 +70,8 @@ mod signaled_too_soon {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // the bug.
         unsafe { *number.get() = 7 };
     }
 
@@ -119,7 +121,8 @@ mod buffered_signal {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // the bug.
         unsafe { *number.get() = 7 };
     }
 
@@ -173,13 +176,15 @@ mod selected {
 
     #[inline(never)]
     fn writes(last: Alias<u64>, value: u64) {
-        // SAFETY: it is never freed, and in `right` nobody reads before it is told. Not kept in `bug`.
+        // SAFETY: it is never freed, and in `right` nobody reads before it is told. Not kept in
+        // `bug`.
         unsafe { *last.get() = value };
     }
 
     #[inline(never)]
     fn reads(last: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the server has answered. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` the server has answered. Not kept in `bug`:
+        // that is the bug.
         black_box(unsafe { *last.get() });
     }
 

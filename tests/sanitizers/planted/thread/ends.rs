@@ -18,7 +18,8 @@ mod done_too_soon {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // the bug.
         unsafe { *number.get() = 7 };
     }
 
@@ -69,7 +70,8 @@ mod handle_dropped {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // the bug.
         unsafe { *number.get() = 7 };
     }
 
@@ -115,7 +117,8 @@ mod two_in_a_scope {
 
     #[inline(never)]
     fn writes(number: Alias<u64>, value: u64) {
-        // SAFETY: it is never freed, and in `right` the one is joined before the other. Not kept in `bug`.
+        // SAFETY: it is never freed, and in `right` the one is joined before the other. Not kept in
+        // `bug`.
         unsafe { *number.get() = value };
     }
 
@@ -158,7 +161,8 @@ mod beside_a_thread {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` there is a lock. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` there is a lock. Not kept in `bug`: that is the
+        // bug.
         unsafe { *count.get() += 1 };
     }
 

@@ -16,7 +16,8 @@ mod counter {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` there is a lock. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` there is a lock. Not kept in `bug`: that is the
+        // bug.
         unsafe { *count.get() += 1 };
     }
 
@@ -112,7 +113,8 @@ mod read_beside_write {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` this has a lock. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` this has a lock. Not kept in `bug`: that is the
+        // bug.
         unsafe { *number.get() = 7 };
     }
 
@@ -145,7 +147,8 @@ mod semaphore_of_two {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` there is one permit. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` there is one permit. Not kept in `bug`: that is
+        // the bug.
         unsafe { *count.get() += 1 };
     }
 
@@ -262,7 +265,8 @@ mod notified_too_soon {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // the bug.
         unsafe { *number.get() = 7 };
     }
 

@@ -1,5 +1,6 @@
-//! For ThreadSanitizer. In each program two accesses race that both happen for certain, in whatever order: nothing
-//! orders them, and the goroutines, whose memory others would get with an order, live until both are done.
+//! For ThreadSanitizer. In each program two accesses race that both happen for certain, in whatever
+//! order: nothing orders them, and the goroutines, whose memory others would get with an order,
+//! live until both are done.
 
 pub mod callbacks;
 pub mod channels;

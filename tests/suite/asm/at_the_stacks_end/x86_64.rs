@@ -2,9 +2,9 @@
 
 use std::arch::{asm, global_asm};
 
-// Code with a frame map: it grows by a check by hand, with the address of a local in its frame twice, at
-// 8 and 16 below the frame pointer. Returns whether the first has moved with the stack, plus 2 if the
-// second has.
+// Code with a frame map: it grows by a check by hand, with the address of a local in its frame
+// twice, at 8 and 16 below the frame pointer. Returns whether the first has moved with the stack,
+// plus 2 if the second has.
 global_asm!(
     ".p2align 4",
     ".globl mapped, mapped_end",

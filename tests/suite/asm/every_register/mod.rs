@@ -1,5 +1,6 @@
-//! Loops in assembly that hold every register of the processor, and their stack's lowest words, with known
-//! values, and say at the end what is there. Some check their stack, and hold what a check preserves.
+//! Loops in assembly that hold every register of the processor, and their stack's lowest words,
+//! with known values, and say at the end what is there. Some check their stack, and hold what a
+//! check preserves.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

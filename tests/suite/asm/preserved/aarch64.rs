@@ -86,8 +86,8 @@ pub unsafe extern "C" fn with_registers(
 }
 
 impl Registers {
-    /// `word(n)` in the n-th register. fpcr goes through all roundings, flush-to-zero and default NaN's;
-    /// without a pattern it is the default.
+    /// `word(n)` in the n-th register. fpcr goes through all roundings, flush-to-zero and default
+    /// NaN's; without a pattern it is the default.
     pub fn new(word: impl Fn(u64) -> u64, pattern: Option<u32>) -> Registers {
         Registers {
             x: std::array::from_fn(|i| word(i as u64 + 1)),
@@ -97,7 +97,8 @@ impl Registers {
     }
 }
 
-/// Sets fpcr to what no goroutine starts with, as a C function does that sets the rounding and returns.
+/// Sets fpcr to what no goroutine starts with, as a C function does that sets the rounding and
+/// returns.
 pub fn spoil_control_words() {
     // SAFETY: nothing computes before this returns.
     unsafe { asm!("msr fpcr, {}", in(reg) 0x03c0_0000_u64) };

@@ -83,8 +83,9 @@ const MXCSR: u32 = 0x1f80;
 const FCW: u16 = 0x037f;
 
 impl Registers {
-    /// `word(n)` in the n-th register. The control words go through all roundings, flush-to-zero and
-    /// denormals-are-zero, and the x87's precisions; without a pattern they are the default ones.
+    /// `word(n)` in the n-th register. The control words go through all roundings, flush-to-zero
+    /// and denormals-are-zero, and the x87's precisions; without a pattern they are the default
+    /// ones.
     pub fn new(word: impl Fn(u64) -> u64, pattern: Option<u32>) -> Registers {
         let (mxcsr, fcw) = pattern.map_or((MXCSR, FCW), |pattern| {
             (
@@ -106,8 +107,8 @@ impl Registers {
     }
 }
 
-/// Sets both control words to what no goroutine starts with, as a C function does that sets the rounding
-/// and returns.
+/// Sets both control words to what no goroutine starts with, as a C function does that sets the
+/// rounding and returns.
 pub fn spoil_control_words() {
     // SAFETY: nothing computes before this returns.
     unsafe { asm!("ldmxcsr [{}]", "fldcw [{}]", in(reg) &(MXCSR | 0xe040), in(reg) &0x0c7f_u16) };

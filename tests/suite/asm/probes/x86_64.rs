@@ -8,7 +8,8 @@ use std::arch::global_asm;
 // - `probes_loop`: a loop, in which the frame is found by r11;
 // - `probes_variable`: a function with a frame pointer, whose argument says how much it takes;
 // - `probes_waits`: is in such a loop as long as there is a zero at its argument;
-// - `probes_astray`: never comes to an end, and what its CFI says leads an unwinder to a page that isn't there.
+// - `probes_astray`: never comes to an end, and what its CFI says leads an unwinder to a page that
+//   isn't there.
 global_asm!(
     ".p2align 4",
     ".globl probes_constant, probes_loop, probes_variable, probes_waits, probes_astray",

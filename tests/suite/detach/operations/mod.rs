@@ -1,5 +1,6 @@
 //! Public operations, each with what comes before it and what is looked at afterwards. Between
-//! [`begin`](super::stepper::begin) and [`end`](super::stepper::end) is what a signal may come into.
+//! [`begin`](super::stepper::begin) and [`end`](super::stepper::end) is what a signal may come
+//! into.
 
 pub mod chans;
 pub mod contexts;

@@ -1,8 +1,8 @@
-//! Small programs with the bugs that the studies of Go's concurrency bugs have found again and again; each is there twice,
-//! wrong and mended.
+//! Small programs with the bugs that the studies of Go's concurrency bugs have found again and
+//! again; each is there twice, wrong and mended.
 //!
-//! Most of the wrong ones do what they should on nearly every run: what is wrong takes an order of events that is rare.
-//! `tests/schedules` runs them, too, and counts how many runs it takes.
+//! Most of the wrong ones do what they should on nearly every run: what is wrong takes an order of
+//! events that is rare. `tests/schedules` runs them, too, and counts how many runs it takes.
 
 /// Lists the programs of a file: modules with a function `wrong` and a function `right`.
 macro_rules! programs {

@@ -1,7 +1,8 @@
-//! The crate's own tests in many schedules: what they say of one order holds in each. `EXPLORE_SCHEDULES` says how many.
+//! The crate's own tests in many schedules: what they say of one order holds in each.
+//! `EXPLORE_SCHEDULES` says how many.
 //!
-//! Other tests have threads, real time, statistics, one goroutine alone, or one that ends by a panic, which no
-//! schedule lets pass; or they look for something again and again, without a yield.
+//! Other tests have threads, real time, statistics, one goroutine alone, or one that ends by a
+//! panic, which no schedule lets pass; or they look for something again and again, without a yield.
 
 /// Lists tests of other modules, which say that they run [`in_any_order`].
 macro_rules! explored {

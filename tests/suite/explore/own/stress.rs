@@ -19,7 +19,8 @@ mod tally;
 #[path = "../../../stress/timers.rs"]
 mod timers;
 
-/// Random numbers for the scenarios, small ones where they say how much is done: each is a choice of the schedule.
+/// Random numbers for the scenarios, small ones where they say how much is done: each is a choice
+/// of the schedule.
 mod rng {
     use gosched::explore::choose;
     use gosched::yield_now;

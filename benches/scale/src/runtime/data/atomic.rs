@@ -1,5 +1,5 @@
-//! Atomics each access of which costs what its cache line does. As large as those that ship, so that what lies on a
-//! line there lies on one here.
+//! Atomics each access of which costs what its cache line does. As large as those that ship, so
+//! that what lies on a line there lies on one here.
 
 use std::sync::atomic as std_atomic;
 

@@ -1,4 +1,5 @@
-//! Links, lists and what holds a P as they ship; atomics that are counted; and stand-ins for the structs.
+//! Links, lists and what holds a P as they ship; atomics that are counted; and stand-ins for the
+//! structs.
 
 pub(crate) mod atomic;
 #[path = "../../../../../src/runtime/data/cell.rs"]

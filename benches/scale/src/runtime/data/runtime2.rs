@@ -1,5 +1,5 @@
-//! Stand-ins for the structs: the fields that are used here, in the order of those that ship, and far from each other
-//! where those are.
+//! Stand-ins for the structs: the fields that are used here, in the order of those that ship, and
+//! far from each other where those are.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;

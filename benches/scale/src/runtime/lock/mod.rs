@@ -1,4 +1,5 @@
-//! Locks and notes as they ship; the locks' ranks aren't checked, but who waits for the scheduler's is counted.
+//! Locks and notes as they ship; the locks' ranks aren't checked, but who waits for the scheduler's
+//! is counted.
 
 #[path = "../../../../../src/runtime/lock/key.rs"]
 pub(crate) mod key;

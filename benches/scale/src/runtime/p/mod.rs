@@ -1,4 +1,5 @@
-//! P's as they ship: their queues, the lists of idle ones; and stand-ins for timers, stops and sysmon.
+//! P's as they ship: their queues, the lists of idle ones; and stand-ins for timers, stops and
+//! sysmon.
 
 #[path = "../../../../../src/runtime/p/acquire.rs"]
 pub(crate) mod acquire;

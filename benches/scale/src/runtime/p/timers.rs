@@ -1,4 +1,5 @@
-//! Stand-in: a heap of timers for each P, under its lock, of which the first's time can be read without.
+//! Stand-in: a heap of timers for each P, under its lock, of which the first's time can be read
+//! without.
 
 pub(crate) mod run {
     use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! Stand-in for the kernel: futexes, barriers, signals that are sent, and time, which passes while somebody
-//! sleeps for a while.
+//! Stand-in for the kernel: futexes, barriers, signals that are sent, and time, which passes while
+//! somebody sleeps for a while.
 
 use std::ffi::c_int;
 use std::ptr;

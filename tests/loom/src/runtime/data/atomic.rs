@@ -1,24 +1,25 @@
-//! The atomics of the protocol code, under loom, and its cells: a model fails if two threads are in one, and
-//! nothing orders them.
+//! The atomics of the protocol code, under loom, and its cells: a model fails if two threads are in
+//! one, and nothing orders them.
 //!
-//! loom takes sequentially consistent accesses for little more than acquire and release, but it knows
-//! such fences. So here one stands between any two such accesses of a thread, which is what their total
-//! order is good for. There may be others between the two, which the fence orders as well, though
-//! nothing does: so [`check`] has it stand once right before the second, and once right after the first.
+//! loom takes sequentially consistent accesses for little more than acquire and release, but it
+//! knows such fences. So here one stands between any two such accesses of a thread, which is what
+//! their total order is good for. There may be others between the two, which the fence orders as
+//! well, though nothing does: so [`check`] has it stand once right before the second, and once
+//! right after the first.
 
 pub(crate) use loom::cell::Cell;
 use loom::sync::atomic as loom_atomic;
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 
 thread_local! {
-    /// Whether the fence stands after the first of two accesses; a model's threads are all on one of the
-    /// system's.
+    /// Whether the fence stands after the first of two accesses; a model's threads are all on one
+    /// of the system's.
     static AFTER_THE_FIRST: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 loom::thread_local! {
-    /// Whether this thread has made a sequentially consistent access; where the fence stands after it,
-    /// whether that was the last one.
+    /// Whether this thread has made a sequentially consistent access; where the fence stands after
+    /// it, whether that was the last one.
     static FENCE_IS_DUE: std::cell::Cell<bool> = std::cell::Cell::new(false);
 }
 
@@ -38,15 +39,15 @@ pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + S
     }
 }
 
-/// Of each atomic. loom remembers the last access, and tries what another thread's would be like before
-/// that: but who reads and then writes is itself the one who was there last, and what others have read
-/// before is forgotten. So who comes to an atomic writes to this, first.
+/// Of each atomic. loom remembers the last access, and tries what another thread's would be like
+/// before that: but who reads and then writes is itself the one who was there last, and what others
+/// have read before is forgotten. So who comes to an atomic writes to this, first.
 #[derive(Debug, Default)]
 struct Turn(loom_atomic::AtomicU32);
 
 impl Turn {
-    /// Comes before an access in `order`; returns what is left of that, which is `without` if it was in
-    /// the total order.
+    /// Comes before an access in `order`; returns what is left of that, which is `without` if it
+    /// was in the total order.
     fn take(&self, order: Ordering, without: Ordering) -> Ordering {
         self.0.fetch_add(0, Ordering::Relaxed);
         let in_total_order = order == Ordering::SeqCst;

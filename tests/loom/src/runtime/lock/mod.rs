@@ -1,4 +1,5 @@
-//! Locks and notes. The mutex's protocol has its own models; a lock of the others is one that loom knows.
+//! Locks and notes. The mutex's protocol has its own models; a lock of the others is one that loom
+//! knows.
 
 #[path = "../../../../../src/runtime/lock/key.rs"]
 pub(crate) mod key;

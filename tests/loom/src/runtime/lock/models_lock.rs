@@ -1,5 +1,5 @@
-//! Models of the mutex, and of a port's lock: one at a time, and nobody sleeps on a free lock (loom fails if all
-//! threads are blocked).
+//! Models of the mutex, and of a port's lock: one at a time, and nobody sleeps on a free lock (loom
+//! fails if all threads are blocked).
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,4 +1,5 @@
-//! Stand-in for the ranks of locks, which loom doesn't need, and for the lock beneath them: one that loom knows.
+//! Stand-in for the ranks of locks, which loom doesn't need, and for the lock beneath them: one
+//! that loom knows.
 
 use std::cell::RefCell;
 

@@ -1,5 +1,5 @@
-//! Models of signals: they are sent to the thread that an M has. (One that went to another would be on its
-//! way for ever.)
+//! Models of signals: they are sent to the thread that an M has. (One that went to another would be
+//! on its way for ever.)
 
 use loom::thread;
 
@@ -40,7 +40,8 @@ fn asked_while_it_gets_another_thread(then: fn(&M)) {
             mp.has_thread(NEW);
             then(mp);
         });
-        // The first may go to the old thread. But then there is none on its way only when there is a new one.
+        // The first may go to the old thread. But then there is none on its way only when there is
+        // a new one.
         if mp.send_signal().is_some()
             && let Some(thread) = mp.send_signal()
         {

@@ -1,4 +1,5 @@
-//! Models of a descriptor that is waited for from outside, by nobody who parks: an M polls, or will.
+//! Models of a descriptor that is waited for from outside, by nobody who parks: an M polls, or
+//! will.
 
 use loom::thread;
 
@@ -23,7 +24,8 @@ fn give_up(mp: &'static M) {
     }
 }
 
-/// A thread without a P has a descriptor waited for, which is ready then. Others let their P's go meanwhile.
+/// A thread without a P has a descriptor waited for, which is ready then. Others let their P's go
+/// meanwhile.
 fn against(spinning: &'static [bool]) {
     check(Some(2), move || {
         sched().lastpoll.store(1, Ordering::SeqCst);

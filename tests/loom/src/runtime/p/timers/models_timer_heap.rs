@@ -1,5 +1,5 @@
-//! Models of timers that one sets and stops while another runs them, or puts their heap in order: each
-//! fires as often as it was set, and not stopped, and none is late.
+//! Models of timers that one sets and stops while another runs them, or puts their heap in order:
+//! each fires as often as it was set, and not stopped, and none is late.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -156,8 +156,8 @@ fn two_timers_are_set_to_earlier_times() {
     });
 }
 
-/// One timer, which is due, and two that do something with it: each says how often the timer won't fire,
-/// though it was set. They set it `sets` times.
+/// One timer, which is due, and two that do something with it: each says how often the timer won't
+/// fire, though it was set. They set it `sets` times.
 ///
 /// There are only two, as loom can't see to it that the right one goes on if two spin.
 fn fires_once_for_each_time(here: fn(Counted) -> u32, there: fn(Counted) -> u32, sets: u32) {

@@ -1,4 +1,5 @@
-//! The poller: what it has for a descriptor, and what it does when the kernel tells something of one.
+//! The poller: what it has for a descriptor, and what it does when the kernel tells something of
+//! one.
 
 pub(crate) mod cache;
 pub(crate) mod epoll;

@@ -13,11 +13,11 @@
 //! in use at the moment. Then an M that has work for a P wakes sysmon first. Where goroutines are
 //! woken often, that was the slowest wake in a hundred.)
 //!
-//! If the network wasn't polled for 10 ms, sysmon polls. It hands back memory that hasn't been
-//! needed for a while ([`scavenge`]). It notes since when goroutines wait, and hands back their
-//! dead stack ([`look_at_waits`]). It writes the lines of [`schedtrace`](crate::proc::schedtrace),
-//! and reports goroutines that seem to wait for each other. It adjusts GOMAXPROCS to the number of
-//! processors that the process may use.
+//! If the network wasn't polled for 10 ms, sysmon polls. It wakes an M for a timer that is due and
+//! for which no M waits. It hands back memory that hasn't been needed for a while ([`scavenge`]).
+//! It notes since when goroutines wait, and hands back their dead stack ([`look_at_waits`]). It
+//! writes the lines of [`schedtrace`](crate::proc::schedtrace), and reports goroutines that seem to
+//! wait for each other. It adjusts GOMAXPROCS to the number of processors that the process may use.
 
 use std::mem::replace;
 use std::sync::atomic::Ordering;
@@ -50,6 +50,7 @@ use crate::runtime::report::schedtrace::schedtrace_if_due;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
+use crate::runtime::sched::wake::wakep;
 #[cfg(feature = "std")]
 use crate::runtime::stdpark::later::wake_those;
 #[cfg(feature = "std")]
@@ -132,10 +133,11 @@ pub(in crate::runtime) fn sysmon() {
 
         lock(&sched().sysmonlock);
         poll_if_nobody_does(nanotime());
+        let next_timer = wake_if_timer_is_due(nanotime());
         let (taken, look) = retake(nanotime());
         unlock(&sched().sysmonlock);
         idle = if taken != 0 { 0 } else { idle.saturating_add(1) };
-        until = look.min(look_at_detached(nanotime())).min(wake_at.unwrap_or(i64::MAX));
+        until = look.min(look_at_detached(nanotime())).min(wake_at.unwrap_or(i64::MAX)).min(next_timer);
     }
 }
 
@@ -163,6 +165,24 @@ fn poll_if_nobody_does(now: i64) {
         counted(|| injectglist(&list));
         netpoll_adjust_waiters(delta);
     }
+}
+
+/// Wakes an M for a timer that is due, if a P is idle and no M waits for timers. The M that did may
+/// have left the poller with a goroutine that now blocks its thread or computes, and left the
+/// timers that weren't due soon. (In Go it wakes another M in any case: see `sched/found.rs`.)
+/// Returns when the next timer is due, if it depends on sysmon.
+fn wake_if_timer_is_due(now: i64) -> i64 {
+    let sched = sched();
+    let polled = sched.lastpoll.load(Ordering::SeqCst) == 0;
+    if polled || sched.nmspinning.load(Ordering::SeqCst) != 0 || sched.npidle.load(Ordering::SeqCst) == 0 {
+        return i64::MAX;
+    }
+    let next = time_sleep_until();
+    if next <= now {
+        // As in retake_from_syscall.
+        counted(wakep);
+    }
+    next
 }
 
 fn microseconds_until(when: i64) -> u32 {

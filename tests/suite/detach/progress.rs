@@ -32,6 +32,7 @@ tests! {
     a_condition_of_stds
     many_hogs
     many_hogs_on_two_ps
+    a_timer_of_an_idle_p
 }
 
 /// Returns when somebody has set `flag`.
@@ -268,4 +269,38 @@ fn many_hogs(test: Test) {
 
 fn many_hogs_on_two_ps(test: Test) {
     hogs(test, "2");
+}
+
+/// The M that waited for the first timer runs a goroutine that blocks its thread until the later
+/// timer has fired. As a rule, that timer belongs to a P that is idle then.
+fn a_timer_of_an_idle_p(test: Test) {
+    ends_well(test, "2", "", || {
+        for _ in 0..rounds(50) {
+            let (mut rx, mut tx) = io::pipe().unwrap();
+            let blocks = go(move || {
+                sleep(MS);
+                rx.read_exact(&mut [0]).unwrap();
+            });
+            // Both at once, so that each is on a P of its own. The P that becomes idle last is the
+            // first to be taken.
+            let here = Arc::new(AtomicUsize::new(0));
+            let meet = |here: &AtomicUsize| {
+                here.fetch_add(1, Ordering::Relaxed);
+                while here.load(Ordering::Relaxed) < 2 {
+                    spin_loop();
+                }
+            };
+            let other = here.clone();
+            let late = go(move || {
+                meet(&other);
+                sleep(15 * MS);
+                tx.write_all(b"x").unwrap();
+            });
+            let last = go(move || {
+                meet(&here);
+                (0..10_000).for_each(|_| spin_loop());
+            });
+            [late, last, blocks].into_iter().for_each(|handle| handle.join().unwrap());
+        }
+    });
 }

@@ -36,7 +36,6 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
 }
 
 /// Runs `f` on a goroutine when the caller waits. For tests that step through instructions.
-#[cfg(target_arch = "x86_64")]
 pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let this = proc::getg().expose_provenance();
     go(move || {

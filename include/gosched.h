@@ -152,8 +152,8 @@
  *   The other functions are for ports of a runtime. The section on safety of each says where it may
  *   be called. "Anywhere" doesn't include signal handlers: a handler may have interrupted the owner
  *   of a lock, or a goroutine that is just leaving its stack, which a call on the scheduler's stack
- *   would then lose. A handler may call gosched_notewakeup, gosched_getg, and the functions that read
- *   one field of its result (gosched_goid, gosched_readgstatus, gosched_slot, gosched_defer,
+ *   would then lose. A handler may call gosched_notewakeup, gosched_getg, and the functions that
+ *   read one field of its result (gosched_goid, gosched_readgstatus, gosched_slot, gosched_defer,
  *   gosched_panic).
  *
  * Compiling and linking
@@ -1176,8 +1176,8 @@ extern size_t gosched_chan_cap(struct gosched_chan *chan);
  * them.
  *
  * Returns the number of the case, from 0 on, with `GOSCHED_RESULT_DONE` or
- * `GOSCHED_RESULT_CLOSED`. Returns -1 with `GOSCHED_RESULT_WOULD_BLOCK` if it would have to wait
- * and `block` is false, or if it can't wait here, like `gosched_chan_send`.
+ * `GOSCHED_RESULT_CLOSED`. Returns -1 with `GOSCHED_RESULT_WOULD_BLOCK` if it would have to
+ * wait and `block` is false, or if it can't wait here, like `gosched_chan_send`.
  *
  * # Safety
  * The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed

@@ -49,8 +49,8 @@ def static(name):
     return symbol.value()
 
 
-# The types are those that the statics have. By its name gdb may find what a unit without types says
-# of one, which is empty.
+# Types are taken from statics. If gdb looks up a type by its name, it may find the empty one of a
+# unit without types.
 
 
 def g_type():
@@ -127,7 +127,7 @@ def thread_of(gp):
 
 @contextlib.contextmanager
 def selection_kept():
-    """Afterwards the thread and the frame are selected that are now."""
+    """Selects the thread and the frame again that are selected now."""
     thread, frame = gdb.selected_thread(), gdb.selected_frame()
     try:
         yield
@@ -140,7 +140,7 @@ def function(gp):
     """The innermost function, or the address if that isn't known."""
     thread = thread_of(gp)
     if thread is not None:
-        # What is saved is where it left last.
+        # The saved registers are those of its last park.
         with selection_kept():
             thread.switch()
             frame = gdb.newest_frame()
@@ -177,7 +177,7 @@ class Parked(gdb.unwinder.Unwinder):
             return None
         sp, pc, bp = self.registers
         values = [gdb.Value(at).cast(pending.read_register(names[1]).type) for at in (sp - 16, here[1])]
-        # gdb looks at the instruction before a return address; and at no stack that goes down.
+        # gdb looks at the instruction before a return address, and rejects a stack that goes down.
         info = pending.create_unwind_info(FrameId(*values))
         for name, value in zip(names, (sp, pc + 1, bp)):
             info.add_saved_register(name, gdb.Value(value).cast(pending.read_register(name).type))
@@ -204,7 +204,7 @@ gdb.unwinder.register_unwinder(None, PARKED, True)
 
 
 def places(name):
-    """The names that a thread-local of this name may have: Rust's thread_local! wraps it, in ways of which one is used."""
+    """A thread-local's possible symbols: Rust's thread_local! wraps it in one of several ways."""
     yield name
     for n in range(4):
         for value in ("VAL", "__RUST_STD_INTERNAL_VAL"):
@@ -230,7 +230,7 @@ def thread_local(name):
 
 
 def thread_of_sysmon():
-    """Its thread, which has never another one's thread pointer, and that."""
+    """Sysmon's thread, whose thread pointer is always its own, and that thread pointer."""
     threads = {number: thread for thread in gdb.selected_inferior().threads() for number in thread.ptid[1:]}
     mp = int(plain(static("gosched::runtime::m::count::ALLM")))
     while mp != 0:
@@ -243,7 +243,10 @@ def thread_of_sysmon():
 
 
 def own_local(gp, symbol):
-    """A goroutine's own value of a thread-local: as far from its thread pointer as a thread's is from that one's."""
+    """A goroutine's own value of a thread-local.
+
+    It is as far from the goroutine's thread pointer as a thread's value is from the thread's.
+    """
     with selection_kept():
         thread, tp = thread_of_sysmon()
         thread.switch()
@@ -310,7 +313,10 @@ class InfoGoroutines(gdb.Command):
 
 
 class Goroutine(gdb.Command):
-    """Runs a command in the innermost frame of a goroutine: goroutine NUMBER COMMAND, goroutine all COMMAND."""
+    """Runs a command in the innermost frame of a goroutine.
+
+    goroutine NUMBER COMMAND, goroutine all COMMAND
+    """
 
     def __init__(self):
         super().__init__("goroutine", gdb.COMMAND_STACK, gdb.COMPLETE_NONE)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Pictures of what `go tool trace` shows of a trace: Chromium opens its pages, and a WebDriver takes them.
+"""Pictures of what `go tool trace` shows of a trace.
 
     tools/trace-pictures.py TRACE FOLDER NAME FROM TO
 
-writes FOLDER/trace-timeline.png, the P's and goroutines of FROM to TO seconds, and FOLDER/trace-goroutines.png, what the goroutines
-of this NAME have spent their time with. It needs Debian's packages `chromium` and `chromium-driver`, and the program that `GO_TRACE` names, or
-`go tool trace`.
+writes FOLDER/trace-timeline.png, the P's and goroutines of FROM to TO seconds, and
+FOLDER/trace-goroutines.png, what the goroutines of this NAME have spent their time with. Chromium
+opens the pages, and a WebDriver takes the pictures. It needs Debian's packages `chromium` and
+`chromium-driver`, and the program that `GO_TRACE` names, or `go tool trace`.
 """
 
 import base64
@@ -21,7 +22,7 @@ import urllib.parse
 import urllib.request
 
 WIDTH, HEIGHT = 1400, 500
-# Without these, it asks hosts of its maker's.
+# Without these options, Chromium connects to its maker's hosts.
 CHROMIUM = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
             "--disable-component-update", "--disable-sync", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"]
 
@@ -89,13 +90,12 @@ class Browser:
 
 
 def timeline(browser, pages, path, part):
-    """The viewer, when it has drawn: it shows a dialog as long as it reads."""
+    """Takes the viewer when it has drawn. It shows a dialog as long as it reads."""
     browser.open(f"{pages}/trace?view=proc")
     view = "document.querySelector('tr-ui-timeline-view')"
     browser.until(f"return Boolean({view} && {view}.model && {view}.trackView)")
     browser.until("return !document.querySelector('tr-ui-b-overlay')")
-    # What says that nothing is selected, and that the browser is newer than the page, is no part of
-    # the picture.
+    # Hides the notes that nothing is selected, and that the browser is newer than the page.
     for name in "tr-ui-a-analysis-view", "tr-ui-b-drag-handle":
         browser.run(f"{view}.querySelector('{name}').style.display = 'none'")
     browser.run("document.querySelectorAll('tr-ui-b-info-bar').item(0).style.display = 'none'")
@@ -115,7 +115,7 @@ def main():
     ours, drivers = free_port(), free_port()
     pages, driver = f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{drivers}"
     tool = os.environ.get("GO_TRACE", "go tool trace").split()
-    # It opens a browser of its own, if there is one.
+    # Keeps `go tool trace` from opening a browser of its own.
     os.environ["BROWSER"] = "true"
     with server([*tool, f"-http=127.0.0.1:{ours}", trace], pages), \
             server(["chromedriver", f"--port={drivers}"], f"{driver}/status"):

@@ -7,14 +7,14 @@
 #include <signal.h>
 #include <time.h>
 
-// Computes for ever.
+// Computes forever.
 void spin_in_c(void) {
     for (volatile unsigned turns = 0;; turns++) {
     }
 }
 
-// Has this thread's lookups of names ask the name server at a port of this machine, once, and wait a second
-// for its answer.
+// Sets the name server of this thread's lookups to one at a port of this machine. A lookup asks it
+// once, and waits a second for its answer.
 void look_up_at(unsigned short port) {
     struct sockaddr_in server = {.sin_family = AF_INET, .sin_port = htons(port)};
     server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -38,13 +38,13 @@ static void compute(int signal) {
     }
 }
 
-// Has SIGUSR1's handler compute for 200 ms, on the alternate stack.
+// Sets a handler of SIGUSR1 that computes for 200 ms, on the alternate stack.
 void handle_by_computing(void) {
     struct sigaction action = {.sa_handler = compute, .sa_flags = SA_ONSTACK | SA_RESTART};
     sigaction(SIGUSR1, &action, NULL);
 }
 
-// Has this thread run that handler, now.
+// Runs that handler on this thread, now.
 void raise_sigusr1(void) {
     raise(SIGUSR1);
 }

@@ -3,11 +3,11 @@
 use std::net::UdpSocket;
 
 unsafe extern "C" {
-    /// Computes for ever.
+    /// Computes forever.
     pub safe fn spin_in_c() -> !;
-    /// Has `SIGUSR1`'s handler compute for 200 ms.
+    /// Sets a handler of `SIGUSR1` that computes for 200 ms.
     pub safe fn handle_by_computing();
-    /// Has this thread run that handler, now.
+    /// Runs that handler on this thread, now.
     pub safe fn raise_sigusr1();
     safe fn look_up_at(port: u16);
 }
@@ -21,7 +21,7 @@ impl SilentServer {
         SilentServer(UdpSocket::bind("127.0.0.1:0").unwrap())
     }
 
-    /// Has this thread's next lookups of names ask it, which takes a second.
+    /// Sets this thread's name server to this one. A lookup then takes a second.
     pub fn ask(&self) {
         look_up_at(self.0.local_addr().unwrap().port());
     }

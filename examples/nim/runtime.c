@@ -14,7 +14,7 @@ int nim_main(int argc, char **argv, char **env);
  * last, and may change threads in between.
  */
 
-/* Those of a thread that isn't the runtime's. */
+/* The variables of a thread that isn't the runtime's. */
 static __thread void *vars_of_thread;
 
 void *nim_vars(void)
@@ -22,7 +22,7 @@ void *nim_vars(void)
     return vars_of_thread ? vars_of_thread : gosched_slot(gosched_curg());
 }
 
-/* Nim does this where a thread of its own begins, and at the beginning of the main goroutine, too. */
+/* Nim calls this at the beginning of a thread of its own, and of the main goroutine. */
 int nim_set_vars(void *vars)
 {
     if (!gosched_getg())
@@ -30,7 +30,7 @@ int nim_set_vars(void *vars)
     return 0;
 }
 
-/* With --stackTrace:on, one is the innermost of the frames, which are a list on the stack. */
+/* With --stackTrace:on, one variable points to the innermost frame of a list on the stack. */
 static void adjust_vars(struct gosched_g *g, const struct gosched_adjust_info *info)
 {
     void **vars = gosched_slot(g);
@@ -38,7 +38,8 @@ static void adjust_vars(struct gosched_g *g, const struct gosched_adjust_info *i
         gosched_adjust_pointer(info, &vars[i]);
 }
 
-/* What these need there always is. By its name, they'd be called as gold has it: with 16 KiB for each who does. */
+/* Pointers to functions that need no more stack than there always is. If a function calls one of
+ * them by its name, gold makes the caller ask for 16 KiB. */
 void *(*nim_memcpy)(void *to, const void *from, size_t n) = memcpy;
 void *(*nim_memset)(void *p, int c, size_t n) = memset;
 int (*nim_memcmp)(const void *a, const void *b, size_t n) = memcmp;
@@ -49,7 +50,8 @@ static void clear_vars(void)
     nim_memset(gosched_slot(gosched_getg()), 0, GOSCHED_SLOT_SIZE);
 }
 
-/* malloc wants more stack than there may be, and is called too often for each goroutine to have it. */
+/* malloc may need more stack than there is, and is called too often for each goroutine to have that
+ * much. So it runs on the scheduler's stack. */
 
 struct request {
     void *p;
@@ -97,7 +99,8 @@ void nim_free(void *p)
     gosched_systemstack(call_free, p);
 }
 
-/* echo locks the file for more than one call. The lock is the thread's: the goroutine stays there. */
+/* echo locks the file for more than one call. The lock belongs to the thread, so the goroutine
+ * stays on that thread until it unlocks the file. */
 
 void nim_lock_file(FILE *file)
 {

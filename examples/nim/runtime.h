@@ -1,4 +1,5 @@
-/* Included in front of all C that Nim generates: what it asks of threads and of malloc, it gets from runtime.c. */
+/* Included in front of all C that Nim generates: replaces its functions of threads and of malloc by
+ * those in runtime.c. */
 #ifndef GOSCHED_NIM_RUNTIME_H
 #define GOSCHED_NIM_RUNTIME_H
 

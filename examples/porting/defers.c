@@ -24,8 +24,8 @@ static void defer(void (*call)(intptr_t *), intptr_t *frame)
     /* malloc takes more than a copying stack has. */
     gosched_ensure_stack(16 << 10);
     record = malloc(sizeof *record);
-    /* The stack may just have moved, and the argument with it. From where it is stored until the record is in the list,
-     * the stack mustn't: so nothing is called. */
+    /* The stack may just have moved, and `frame` with it. From here until the record is in the
+     * list, the stack mustn't move, so nothing is called. */
     *record = (struct defer){*head, call, frame};
     *head = record;
 }
@@ -42,7 +42,7 @@ static void run_deferred(void)
     }
 }
 
-/* The hook: a stack has moved, and what is in the heap points to where it was. */
+/* The hook: a stack has moved, and the records in the heap point to where it was. */
 static void moved(struct gosched_g *g, const struct gosched_adjust_info *info)
 {
     for (struct defer *record = *gosched_defer(g); record; record = record->next)

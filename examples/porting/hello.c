@@ -34,7 +34,8 @@ static void group_wait(struct group *group)
         return;
     }
     group->waiter = gosched_getg();
-    /* The lock is released once this goroutine is off its stack: from then on the other may make it ready. */
+    /* The lock is released once this goroutine is off its stack. From then on, group_done may make
+     * the goroutine ready. */
     gosched_parkunlock(&group->lock, GOSCHED_WAIT_REASON_SEMACQUIRE);
 }
 

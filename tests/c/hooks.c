@@ -138,7 +138,7 @@ static void build_a_chain(void *unused)
     atomic_fetch_add(&ended, 1);
 }
 
-/* Has a parked goroutine's stack made smaller, which nobody but that goroutine could do otherwise. */
+/* Suspends a parked goroutine and shrinks its stack, as otherwise only that goroutine could. */
 static void shrink(void *g)
 {
     struct gosched_suspend_state state;
@@ -211,7 +211,7 @@ static void processors(void)
     CHECK(atomic_load(&acquired) > 0);
 }
 
-/* What the tracer has seen: of each kind, and of a goroutine that does one thing after the other. */
+/* What the tracer has seen: how many events of each kind, and some of their fields. */
 static _Atomic(int) events[GOSCHED_EVENT_KIND_GOMAXPROCS + 1], last_procs, heap_dumps;
 static _Atomic(struct gosched_m *) thread;
 

@@ -1,13 +1,14 @@
-/* Calls of the C library that fail when they are told to.
+/* Functions of the C library that fail on request, set in the environment:
  *
- * FAULT=call,first,count,errno: of the calls of that name the ones with the numbers first to first + count - 1
- * fail, and set errno. COUNTS=path: at the end, how often each was called is written there, a line for each.
- * Calls count from the program's call of faults_begin on: what the language's own start asks for isn't looked at.
+ * FAULT=call,first,count,errno: the calls of that name with the numbers first to first + count - 1
+ * fail, and set errno.
+ * COUNTS=path: at the end, the number of calls of each name is written there, a line for each name.
+ * SHADOW_STACK: prctl and arch_prctl answer that this thread has a shadow stack.
  *
- * With SHADOW_STACK in the environment the kernel's answer is that this thread has one.
+ * Calls are counted from the program's call of faults_begin on. So calls that the language's own
+ * start makes aren't counted, and don't fail.
  *
- * A futex is asked to wait or to wake: a wait that fails returns EINTR, as a signal makes it,
- * whatever the errno.
+ * A futex wait that fails returns EINTR, as after a signal, whatever the errno.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -59,7 +60,7 @@ static int fails(enum call call) {
     return 1;
 }
 
-/* What is called instead, found before the program begins: to look for it may allocate. */
+/* The C library's functions. `find` runs before the program begins, because it may allocate. */
 #define NEXT(name) static __typeof__(name) *next_##name;
 NEXT(mmap) NEXT(mprotect) NEXT(madvise) NEXT(munmap) NEXT(pthread_create) NEXT(epoll_ctl) NEXT(epoll_create1)
 NEXT(eventfd) NEXT(sigaltstack) NEXT(sigaction) NEXT(pthread_getattr_np) NEXT(syscall) NEXT(prctl)
@@ -77,7 +78,7 @@ static void find(void) {
     FIND(prctl);
 }
 
-/* Before the first use of a function, which may come before any constructor. */
+/* The C library's function. Looks it up if it is called before the constructor below. */
 #define REAL(name) (next_##name ? next_##name : (find(), next_##name))
 
 __attribute__((constructor)) static void set_up(void) {
@@ -161,7 +162,7 @@ int posix_memalign(void **to, size_t align, size_t size) {
     return *to ? 0 : ENOMEM;
 }
 
-/* Answers for the kernel, if this asks it for the shadow stack of the thread. */
+/* Answers for the kernel, if the call asks for the shadow stack of the thread. */
 static int answers(int asks, long status) {
     if (!asks || !getenv("SHADOW_STACK"))
         return 0;

@@ -1,5 +1,5 @@
-// Room for code of others that takes more of a stack than there is below a check. No frame of these functions is
-// on the stack when they go where they lead to.
+// Entries that make room for foreign code which takes more of a stack than there is below a check.
+// Each entry jumps to its function, so it leaves no frame on the stack.
 
 #define ROOM(name, bytes, goal)         \
         .globl  name;                   \
@@ -14,7 +14,7 @@ name:   .cfi_startproc;                 \
         .cfi_endproc
 
         .text
-// libgcc's unwinder, and libbacktrace: the linker makes calls of them calls of these (--wrap).
+// libgcc's unwinder, and libbacktrace. The linker makes calls to them call these instead (--wrap).
         ROOM(__wrap__Unwind_RaiseException, 16384, __real__Unwind_RaiseException)
         ROOM(__wrap__Unwind_Resume, 16384, __real__Unwind_Resume)
         ROOM(__wrap__Unwind_Resume_or_Rethrow, 16384, __real__Unwind_Resume_or_Rethrow)
@@ -25,8 +25,8 @@ name:   .cfi_startproc;                 \
         ROOM(__wrap_runtime.funcentry, 65536, __real_runtime.funcentry)
         ROOM(__wrap_exit, 65536, __real_exit)
 
-// A system call that may block: package syscall says so before and after. In between there may be no check that
-// fails.
+// Package syscall calls these before and after a system call that may block. In between, no check
+// may fail.
         ROOM(syscall.Entersyscall, 2048, gosched_entersyscall)
         .globl  syscall.Exitsyscall
 syscall.Exitsyscall:

@@ -134,8 +134,8 @@ unsafe extern "C" {
     /// them.
     ///
     /// Returns the number of the case, from 0 on, with `GOSCHED_RESULT_DONE` or
-    /// `GOSCHED_RESULT_CLOSED`. Returns -1 with `GOSCHED_RESULT_WOULD_BLOCK` if it would have to wait
-    /// and `block` is false, or if it can't wait here, like `gosched_chan_send`.
+    /// `GOSCHED_RESULT_CLOSED`. Returns -1 with `GOSCHED_RESULT_WOULD_BLOCK` if it would have to
+    /// wait and `block` is false, or if it can't wait here, like `gosched_chan_send`.
     ///
     /// # Safety
     /// The cases are what `gosched_chan_send` and `gosched_chan_recv` want. No channel is freed

@@ -8,8 +8,8 @@
 //! - `this` is the one way to ask who runs here. `getm` throws where there is no M; `whoami` and
 //!   `on_goroutine` say whether the caller could park: not on g0, not in a system call, not on a
 //!   thread that isn't ours.
-//! - A broken invariant isn't a Rust panic, because unwinding doesn't restore the invariant. `throw`
-//!   is for the runtime's own errors, `fatal` for the program's. Both go to g0 and call the
+//! - A broken invariant isn't a Rust panic, because unwinding doesn't restore the invariant.
+//!   `throw` is for the runtime's own errors, `fatal` for the program's. Both go to g0 and call the
 //!   *reporter*. `start/boot.rs` registers the reporter before there is an M; until then they print
 //!   the message and exit with status 2.
 //! - An unlock relies on `membarrier` where the kernel has it: `os` asks once, before the runtime's

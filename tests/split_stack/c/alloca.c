@@ -112,7 +112,8 @@ UNDER_TEST word texts(word s) {
     return sum;
 }
 
-/* What is written in part is filled before, as the rules have it: then no old address is left beside it. */
+/* `texts` fills each block before it writes a part of it, as the rules demand. So no old address is
+   left in the rest of the block. */
 DRIVER word alloca_of_bytes(struct Call *call) {
     call->checks = 2 + MUCH_MORE;
     ABOUT_TO_CALL(call, 0);

@@ -25,8 +25,8 @@ DRIVER word doubles(struct Call *call) {
                                 s / 13, s / 14, s / 15, s / 16));
 }
 
-/* As many as there are registers for: on the stack each is half of a word, and so is a sum that is kept there as a
-   float. Its other half may be what makes it look like an address. */
+/* As many floats as there are registers for. On the stack each takes half of a word, and so does a
+   sum that is kept there as a float. The other half may make the word look like an address. */
 UNDER_TEST float eight_floats(float a, float b, float c, float d, float e, float f, float g, float h) {
     double sum = a - 2 * b + 3 * c - 4 * d + 5 * e - 6 * f + 7 * g - 8 * h;
     return (float)(sum + (double)grow(MORE));

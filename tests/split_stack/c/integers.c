@@ -15,8 +15,8 @@ DRIVER word words(struct Call *call) {
     return twelve_words(s, s * 3, s * 5, s * 7, s * 9, s * 11, s * 13, s * 15, s * 17, s * 19, s * 21, s * 23);
 }
 
-/* As many as there are registers for: on the stack an unoptimised clang writes half of a word for each, and what the
-   other half has left of an old address may complete it to one. */
+/* As many as there are registers for. On the stack, an unoptimised clang writes half of a word for
+   each. The other half may still have a part of an old address, and complete the word to one. */
 UNDER_TEST word six_narrow(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, _Bool f) {
     word sum = mix(mix(mix(a, b), mix(c, d)), mix(e, f));
     return mix(sum, grow(MORE));

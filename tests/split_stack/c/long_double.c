@@ -1,6 +1,6 @@
-/* Of a long double, the processor writes ten bytes of the two words that it has as an argument, and the
-   compiler writes no more. The other six may be what is left of an address, and then the move of the stack
-   changes the two that are in one word with them. So this is compiled with -mlong-double-64. */
+/* A long double is passed in two words. The processor writes ten bytes of them, and the compiler
+   writes no more. The other six may be left of an address, and then the move of the stack changes
+   the two bytes in the same word. So this is compiled with -mlong-double-64. */
 
 #include "call.h"
 

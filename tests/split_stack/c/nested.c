@@ -2,7 +2,7 @@
    an argument like the others, in a register of its own. (Their address isn't taken: that would
    put code on the stack.) */
 
-/* The frame around is the driver's, so that the nested function's prologue is the one that grows. */
+/* The outer frame is the driver's, so that the nested function's prologue grows the stack. */
 DRIVER word nested(struct Call *call) {
     word sum = call->seed, turns = 0;
     __attribute__((noipa)) word add(word a, word b) {

@@ -1,5 +1,6 @@
-/* What alloca has got when the check failed, in functions that write arguments of calls to the end of their
-   frame instead of pushing them: gcc's -maccumulate-outgoing-args, which some -mtune mean. */
+/* Blocks that alloca returns when its check fails, in functions that write the arguments of calls
+   to the end of their frame instead of pushing them. That is gcc's -maccumulate-outgoing-args,
+   which some values of -mtune imply. */
 
 #include "call.h"
 

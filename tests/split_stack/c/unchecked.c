@@ -1,5 +1,5 @@
-/* Split-stack code that calls code without checks: libc, and Rust. Some linkers have it look for
-   more room first; with the others it must not be called where there is so little. */
+/* Split-stack code that calls code without checks: libc, and Rust. Some linkers make it ask for
+   more room first. With the others it must not be called where there is too little room. */
 
 #include "call.h"
 
@@ -142,6 +142,6 @@ static NOT_INLINED void calls_libc(const char *text) {
     puts(text);
 }
 
-/* For a look at the machine code. A function whose address is taken may begin with a landing pad, and the linkers
-   see no prologue behind one: so it is none of those above. */
+/* A test reads the machine code of calls_libc. A function whose address is taken may begin with a
+   landing pad, and the linkers see no prologue behind one. So it is none of the functions above. */
 void (*const CALLS_LIBC)(const char *) = calls_libc;

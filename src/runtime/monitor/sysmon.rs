@@ -174,7 +174,9 @@ fn poll_if_nobody_does(now: i64) {
 fn wake_if_timer_is_due(now: i64) -> i64 {
     let sched = sched();
     let polled = sched.lastpoll.load(Ordering::SeqCst) == 0;
-    if polled || sched.nmspinning.load(Ordering::SeqCst) != 0 || sched.npidle.load(Ordering::SeqCst) == 0 {
+    let looked_for = polled || sched.nmspinning.load(Ordering::SeqCst) != 0;
+    // If no thread can be made, start_wanted_thread tries again in its own time.
+    if looked_for || sched.npidle.load(Ordering::SeqCst) == 0 || thread_wanted() {
         return i64::MAX;
     }
     let next = time_sleep_until();

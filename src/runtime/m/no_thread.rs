@@ -102,16 +102,19 @@ pub(super) fn wanted_p() -> Option<&'static P> {
     if thread_wanted() && work_waits() { pidleget() } else { None }
 }
 
-/// Whether there is something that an M with an idle P would do: run a goroutine, or poll where
-/// nobody does. `sched.lock` is held.
+/// Whether there is something that an M with an idle P would do: run a goroutine, or, where nobody
+/// polls, run a timer that is due, or poll. `sched.lock` is held.
 fn work_waits() -> bool {
     assert_lock_held(&sched().lock);
-    let nobody_polls = || {
-        sched().npidle.load(Ordering::SeqCst) == gomaxprocs() && sched().lastpoll.load(Ordering::SeqCst) != 0
-    };
-    let to_poll = || netpoll_any_waiters() || time_sleep_until() != MAX_WHEN;
+    let all_idle = sched().npidle.load(Ordering::SeqCst) == gomaxprocs();
+    let to_poll = || all_idle && (netpoll_any_waiters() || time_sleep_until() != MAX_WHEN);
+    let for_polls = || sched().lastpoll.load(Ordering::SeqCst) != 0 && (to_poll() || timer_is_due());
     !sched().gcwaiting.load(Ordering::SeqCst)
-        && (sched().runqsize.load(Ordering::Relaxed) != 0 || nobody_polls() && to_poll())
+        && (sched().runqsize.load(Ordering::Relaxed) != 0 || for_polls())
+}
+
+fn timer_is_due() -> bool {
+    time_sleep_until() <= nanotime()
 }
 
 /// Tries again to make a thread, if work waits for one. Sysmon calls this in each round.
@@ -140,7 +143,7 @@ fn end_if_all_stands_still() {
     // When SLICES was first seen to be what it is, while goroutines were ready; or 0.
     static SINCE: AtomicI64 = AtomicI64::new(0);
     let (now, slices) = (nanotime(), slices_begun());
-    let ready = sched().runqsize.load(Ordering::Relaxed) != 0 || time_sleep_until() <= now;
+    let ready = sched().runqsize.load(Ordering::Relaxed) != 0 || timer_is_due();
     let since = SINCE.load(Ordering::Relaxed);
     if !thread_wanted() || !ready || SLICES.swap(slices, Ordering::Relaxed) != slices {
         SINCE.store(0, Ordering::Relaxed);

@@ -82,7 +82,13 @@ fn places<'a>(symbols: &'a mut Symbols, pcs: &'a [usize]) -> impl Iterator<Item 
 
 /// Whether a function is of the standard library, in which the program's closures are called.
 fn is_std(symbol: &Symbol) -> bool {
-    symbol.file.starts_with("/rustc/")
+    is_of_std(&symbol.file)
+}
+
+/// Whether a file is one of std's sources: as they were compiled, or as the toolchain has them,
+/// where its component `rust-src` is installed.
+fn is_of_std(file: &str) -> bool {
+    file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/")
 }
 
 /// A path without the directory that the program runs in.
@@ -90,4 +96,16 @@ fn short(path: &str) -> &str {
     let here = std::env::current_dir().ok();
     let relative = here.and_then(|here| path.strip_prefix(here.to_str()?)?.strip_prefix('/'));
     relative.or_else(|| path.strip_prefix("./")).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_std_are_known() {
+        assert!(is_of_std("/rustc/59807616e1/library/core/src/ptr/mod.rs"));
+        assert!(is_of_std("/toolchains/stable/lib/rustlib/src/rust/library/core/src/ptr/mod.rs"));
+        assert!(!is_of_std("/home/somebody/library/src/lib.rs"));
+    }
 }

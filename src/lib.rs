@@ -61,7 +61,8 @@
 //! compiler does). There it [loses its P and keeps its thread](proc::preemption), on which it waits
 //! for its turn. A goroutine that blocks its thread (a read from a file, `println!` into a full
 //! pipe, `std::sync::Mutex` under contention, `thread::sleep`) loses its P soon; in [`blocking`] it
-//! does so without a signal. `GODEBUG=hogs=1` reports goroutines that keep their P.
+//! does so without a signal. `GODEBUG=hogs=1` reports goroutines that keep their P. With the
+//! feature `std`, waits in std's code park instead, once the program has called `park_std_waits`.
 //!
 //! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the
 //! runtime has started. An operation that has to wait blocks such a thread.

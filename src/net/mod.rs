@@ -113,7 +113,8 @@ macro_rules! conversions {
             }
 
             impl From<$crate::net::Pollable<$inner>> for $inner {
-                /// [`Pollable::into_inner`](crate::net::Pollable::into_inner).
+                /// [`Pollable::into_inner`](crate::net::Pollable::into_inner). The result stays in
+                /// non-blocking mode: `set_nonblocking(false)` makes std's calls wait.
                 fn from(ours: $crate::net::Pollable<$inner>) -> Self {
                     ours.into_inner()
                 }

@@ -104,19 +104,20 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Panics
     /// If there is no memory for a goroutine; [`Builder::go_scoped`] returns that as an error.
+    #[doc(alias = "spawn")]
     #[track_caller]
     pub fn go<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        match self.spawn(Builder::new(), Location::caller(), &mut Some(f)) {
+        match self.make_goroutine(Builder::new(), Location::caller(), &mut Some(f)) {
             Ok(handle) => handle,
             Err(error) => cannot("go", &error),
         }
     }
 
-    pub(crate) fn spawn<F, T>(
+    pub(crate) fn make_goroutine<F, T>(
         &'scope self,
         builder: Builder,
         created_at: &'static Location<'static>,
@@ -139,7 +140,7 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns;
         // that waits for the `done` of `ended`, the last thing that touches the scope. The handle
         // can't outlive 'scope, either.
-        let gp = unsafe { builder.spawn(created_at, f, ended, Inherited::new()) }?;
+        let gp = unsafe { builder.make_goroutine(created_at, f, ended, Inherited::new()) }?;
         forget(counted);
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         let handle = unsafe { JoinHandle::new(gp) };

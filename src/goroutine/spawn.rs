@@ -41,6 +41,7 @@ use crate::runtime::{
 /// # Panics
 /// If the runtime hasn't started, or there is no memory for a goroutine; [`Builder::go`] returns
 /// that as an error.
+#[doc(alias = "spawn")]
 #[track_caller]
 #[inline]
 pub fn go<F, T>(f: F) -> JoinHandle<T>
@@ -226,6 +227,7 @@ impl Builder {
     /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
     /// - It is to have [thread-locals of its own](crate#thread-locals), and can't here
     ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
+    #[doc(alias = "spawn")]
     #[track_caller]
     #[inline]
     pub fn go<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
@@ -265,7 +267,7 @@ impl Builder {
         T: Send + 'static,
     {
         // SAFETY: F, T and the closure are 'static, and the one handle is made below.
-        let gp = unsafe { self.spawn(created_at, f, lose, inherited) }?;
+        let gp = unsafe { self.make_goroutine(created_at, f, lose, inherited) }?;
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         Ok(unsafe { JoinHandle::new(gp) })
     }
@@ -295,7 +297,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        scope.spawn(self, Location::caller(), &mut Some(f))
+        scope.make_goroutine(self, Location::caller(), &mut Some(f))
     }
 
     /// Makes a goroutine that runs the function in `f`, and takes it, and then calls `then`. Before
@@ -308,7 +310,7 @@ impl Builder {
     /// until the handle is dropped; what `N` borrows lives until `then` returns. The caller makes
     /// exactly one handle of the G.
     #[inline(always)]
-    pub(crate) unsafe fn spawn<F, T, N>(
+    pub(crate) unsafe fn make_goroutine<F, T, N>(
         self,
         created_at: &'static Location<'static>,
         f: &mut Option<F>,

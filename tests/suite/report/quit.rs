@@ -162,6 +162,7 @@ fn quits_twice(test: Test) -> (Child, BufReader<ChildStderr>) {
     }
     send_quit(&child);
     while is_handled(&child) {
+        assert_eq!(child.try_wait().unwrap(), None, "it has ended");
         thread::yield_now();
     }
     (child, stderr)
@@ -179,7 +180,13 @@ fn is_handled(child: &Child) -> bool {
     u64::from_str_radix(handled, 16).unwrap() & 1 << (libc::SIGQUIT - 1) != 0
 }
 
+/// Why an emulator can run neither.
+const ALL_HANDLED: &str = "the kernel sees the handlers of the emulator, which has one for each signal";
+
 fn a_second_cuts_nothing_off(test: Test) {
+    if test.skipped_in_emulator(ALL_HANDLED) {
+        return;
+    }
     let (mut child, mut stderr) = quits_twice(test);
     let mut report = String::new();
     stderr.read_to_string(&mut report).unwrap();
@@ -188,6 +195,9 @@ fn a_second_cuts_nothing_off(test: Test) {
 }
 
 fn a_third_ends_the_process(test: Test) {
+    if test.skipped_in_emulator(ALL_HANDLED) {
+        return;
+    }
     let (mut child, _unread) = quits_twice(test);
     send_quit(&child);
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGQUIT));

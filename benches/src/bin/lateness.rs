@@ -39,7 +39,7 @@ fn beside(name: &str, mut operation: impl FnMut()) {
         late
     });
     let begun = Instant::now();
-    let mut operations = 0;
+    let mut operations = 0_u64;
     while begun.elapsed() < SECOND {
         (0..100).for_each(|_| operation());
         operations += 100;

@@ -6,7 +6,6 @@ use std::ptr;
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 
-/// A nullable pointer to something that lives as long as the process: Go's
 /// A nullable pointer to something that lives as long as the process: Go's `*g`, `guintptr`,
 /// `muintptr` and `puintptr` in one.
 ///

@@ -242,8 +242,7 @@ fn no_thread_while_all_wait(test: Test) {
     let process = test.process(|| {
         run(|| {
             let (tx, rx) = std::sync::mpsc::channel();
-            // The P stays here until no thread can be made for it.
-            proc::set_detach(false);
+            // The P has stayed here, as no goroutine is detached until no thread can be made.
             go(move || tx.send(()).unwrap());
             allow(200 << 10);
             proc::set_detach(true);
@@ -251,7 +250,7 @@ fn no_thread_while_all_wait(test: Test) {
         })
         .unwrap();
     });
-    let process = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "period=10");
+    let process = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "detach=0,period=10");
     let ended = process.env("GOSCHED_STD", "0").end();
     ended
         .with("exit status: 2")

@@ -73,21 +73,16 @@ pub(crate) fn left_behind(left: &[(&'static G, u32)]) -> String {
 fn places<'a>(symbols: &'a mut Symbols, pcs: &'a [usize]) -> impl Iterator<Item = (String, String)> + 'a {
     pcs.iter().flat_map(move |&pc| {
         let is_shown = |symbol: &&Symbol| symbol.whose() == Whose::Program && !symbol.file.is_empty();
-        let shown = symbols.functions(pc).iter().filter(is_shown).filter(|symbol| !is_std(symbol));
+        let shown = symbols.functions(pc).iter().filter(is_shown).filter(|symbol| !is_std(&symbol.file));
         let both =
             |symbol: &Symbol| (symbol.function.clone(), format!("{}:{}", short(&symbol.file), symbol.line));
         shown.map(both).collect::<Vec<_>>()
     })
 }
 
-/// Whether a function is of the standard library, in which the program's closures are called.
-fn is_std(symbol: &Symbol) -> bool {
-    is_of_std(&symbol.file)
-}
-
-/// Whether a file is one of std's sources: as they were compiled, or as the toolchain has them,
-/// where its component `rust-src` is installed.
-fn is_of_std(file: &str) -> bool {
+/// Whether a file is of the standard library, whose functions call the program's closures: a source
+/// as it was compiled, or as the toolchain has it, where its component `rust-src` is installed.
+fn is_std(file: &str) -> bool {
     file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/")
 }
 
@@ -104,8 +99,8 @@ mod tests {
 
     #[test]
     fn files_of_std_are_known() {
-        assert!(is_of_std("/rustc/59807616e1/library/core/src/ptr/mod.rs"));
-        assert!(is_of_std("/toolchains/stable/lib/rustlib/src/rust/library/core/src/ptr/mod.rs"));
-        assert!(!is_of_std("/home/somebody/library/src/lib.rs"));
+        assert!(is_std("/rustc/59807616e1/library/core/src/ptr/mod.rs"));
+        assert!(is_std("/toolchains/stable/lib/rustlib/src/rust/library/core/src/ptr/mod.rs"));
+        assert!(!is_std("/home/somebody/library/src/lib.rs"));
     }
 }

@@ -15,11 +15,10 @@ mod odd_calls;
 mod polls;
 mod sockets;
 
-use std::fs;
-
 use gosched::metrics::{self, Value};
 use gosched::{park_std_waits, run};
 
+use crate::detach::ends::threads;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
@@ -50,7 +49,7 @@ fn parks() -> u64 {
 /// use nor idle yet: more of them on a slow machine, but never one for every fourth wait.
 #[track_caller]
 fn hold_no_threads(waits: usize) {
-    let threads = fs::read_dir("/proc/self/task").unwrap().count();
+    let threads = threads();
     assert!(threads < waits / 4, "{threads} threads for {waits} waits");
 }
 

@@ -198,9 +198,9 @@ pub(crate) use mem::sizes::{
 };
 pub(crate) use monitor::scavenge::free_os_memory;
 pub(crate) use netpoll::waiter::Later;
-pub(crate) use p::gcount::gcount;
+pub(crate) use p::free_lists::gcount;
 pub(crate) use p::stop::preemptall;
-pub(crate) use p::timers::timer::in_a_heap;
+pub(crate) use p::timer::in_a_heap;
 pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on, poll_runtime_poll_later};
 pub(crate) use preempt::preemptible::unregister_preemptible;
 #[cfg(feature = "pprof")]

@@ -168,7 +168,7 @@
 //!
 //! | from | to | by |
 //! | --- | --- | --- |
-//! | `PIDLE` | `PRUNNING` | `wirep` (`p/acquire.rs`), for `acquirep` and `exitsyscallfast` |
+//! | `PIDLE` | `PRUNNING` | `wirep` (`p/owner.rs`), for `acquirep` and `exitsyscallfast` |
 //! | `PRUNNING` | `PIDLE` | `releasep`: for the idle list, for another M, or to be stopped |
 //! | `PRUNNING` | `PSYSCALL` | `reentersyscall` (`entersyscallblock` hands the P on, by `releasep`) |
 //! | `PRUNNING` | `PSYSCALL` | `detach` (`sched/detach.rs`), in a signal handler: its goroutine goes on without it |

@@ -1,5 +1,5 @@
 //! A timer, its states, and an entry of a heap of them: Go's `timer` and `timerWhen`.
-//! `p/timers/timer.rs` says which thread may change which state.
+//! `p/timer.rs` says which thread may change which state.
 
 use std::ffi::c_void;
 use std::sync::atomic::AtomicI64;

@@ -26,8 +26,7 @@ use crate::runtime::data::timer::{
 use crate::runtime::g::explored::{acting, exploring, is_explored};
 use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::p::timers::adjust::{adjusttimers, drop_timers};
-use crate::runtime::p::timers::run::{Taken, nobarrier_wake_time, take_due};
+use crate::runtime::p::timer_heap::{Taken, adjusttimers, drop_timers, nobarrier_wake_time, take_due};
 
 /// The run's time in nanoseconds, as [`nanotime`] counts.
 static NOW: AtomicI64 = AtomicI64::new(0);

@@ -12,8 +12,7 @@ use crate::runtime::explore::story::What;
 use crate::runtime::g::explored::{DRIVER, LOST, act, alive, is_explored, stuck, woken_outside};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::p::globrunq::take_all;
-use crate::runtime::p::runq::runqdrain;
+use crate::runtime::p::runq::{runqdrain, take_all};
 
 /// Returns the goroutine to run on `pp` next; none if there is no run, or if the run has to wait
 /// for something outside. On g0.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::story::Step;
 use crate::runtime::g::explored::STEPS;
-use crate::runtime::p::timers::run::Taken;
+use crate::runtime::p::timer_heap::Taken;
 
 /// The goroutines that may go on, and the timers that may fire; a strategy chooses one. There are
 /// at least two. They have indices: first comes the goroutine that runs, if it can go on, then the

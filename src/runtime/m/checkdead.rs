@@ -14,7 +14,7 @@ use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::count::{extram_length, mcount};
 use crate::runtime::m::no_thread::thread_wanted;
-use crate::runtime::p::gcount::gcount;
+use crate::runtime::p::free_lists::gcount;
 use crate::runtime::p::procs::procs;
 
 /// Go's message if goroutines wait, and each for another one.

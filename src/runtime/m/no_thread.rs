@@ -33,10 +33,9 @@ use crate::runtime::m::startm::startm;
 use crate::runtime::m::turn::serve_turns;
 use crate::runtime::netpoll::epoll::netpoll_break;
 use crate::runtime::netpoll::{netpoll_any_waiters, netpollinited};
-use crate::runtime::p::globrunq::globrunqputbatch;
-use crate::runtime::p::idle::{pidleget, pidleput};
+use crate::runtime::p::owner::{pidleget, pidleput};
 use crate::runtime::p::procs::{gomaxprocs, time_sleep_until};
-use crate::runtime::p::runq::runqdrain;
+use crate::runtime::p::runq::{globrunqputbatch, runqdrain};
 use crate::runtime::p::stop::stopped_for_another;
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
 

@@ -12,8 +12,7 @@ use crate::runtime::m::idle::{mget, mput};
 use crate::runtime::m::new::newm;
 use crate::runtime::m::no_thread::{no_thread, wanted_p};
 use crate::runtime::m::spinning::Spinning;
-use crate::runtime::p::acquire::acquirep;
-use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::owner::{acquirep, pidleget};
 use crate::runtime::p::runq::runqempty;
 
 /// Sysmon has given a P to the last M that was idle, or made one.

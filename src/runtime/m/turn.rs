@@ -35,8 +35,7 @@ use crate::runtime::lock::mutex::try_lock;
 use crate::runtime::lock::note::{noteclear, notetsleep_internal, notewakeup};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::stall::{LOOK_NS, Stall};
-use crate::runtime::p::acquire::{begin_slice, wirep};
-use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::owner::{begin_slice, pidleget, wirep};
 use crate::runtime::p::procs::procs;
 
 /// Waits until `mp`, this thread's M, has a P, with which a time slice begins. Returns without a P

@@ -26,7 +26,7 @@ use crate::runtime::m::count::ALLM;
 use crate::runtime::m::stall::places;
 use crate::runtime::m::turn::{let_some_go, turns_waiting};
 use crate::runtime::p::runq::runqempty;
-use crate::runtime::p::timers::run::nobarrier_wake_time;
+use crate::runtime::p::timer_heap::nobarrier_wake_time;
 use crate::runtime::preempt::ask::ask_by_signal;
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::report::hogs::{Hog, may_ask};

@@ -50,8 +50,8 @@ use crate::runtime::mem::cache::{self};
 use crate::runtime::mem::large::{self, Large, SIZES};
 use crate::runtime::mem::segment::{self, Small};
 use crate::runtime::mem::{home, pool};
+use crate::runtime::p::free_lists::purge;
 use crate::runtime::p::procs::{gomaxprocs, procs};
-use crate::runtime::p::purge::purge;
 use crate::runtime::tls;
 
 /// Nanoseconds of an interval, before [`period`] scales it.

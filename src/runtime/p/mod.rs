@@ -16,30 +16,20 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `acquire.rs` | `acquirep`, `wirep`, `releasep` |
-//! | `idle.rs` | `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask` |
-//! | `runq.rs` | `Local` and `Steal`, the ends of a run queue; `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain` |
-//! | `globrunq.rs` | `globrunqput`, `globrunqputhead`, `globrunqputbatch`, `globrunqget` |
-//! | `procs.rs` | `procs`, Go's table of all P's; `gomaxprocs`, `allpLock`; `timeSleepUntil` |
-//! | `pmask.rs` | `pMask.read`, `pMask.set`, `pMask.clear`: one bit per P |
-//! | `steal_order.rs` | `randomOrder`, `randomEnum`: the order in which a thief visits the P's |
-//! | `stop.rs` | `preemptall`, `runSafePointFn`; a P that was asked to stop, and counting those that have |
-//! | `forked.rs` | `end_if_forked`: the P of a forked child runs no other goroutine |
+//! | `procs.rs` | `procs`, Go's table of all P's; `gomaxprocs`, `allpLock`; `timeSleepUntil`; `PMask`, one bit per P; `randomOrder`, the order in which a thief visits the P's |
+//! | `owner.rs` | `acquirep`, `wirep`, `releasep`; the idle list: `pidleput`, `pidleget`, `pidlegetSpinning`, `updateTimerPMask` |
+//! | `runq.rs` | `Local` and `Steal`, the ends of a run queue; `runqput`, `runqget`, `runqgrab`, `runqsteal`, `runqdrain`; the global queue: `globrunqput`, `globrunqputhead`, `globrunqputbatch`, `globrunqget` |
+//! | `timer.rs` | a timer's states; `badTimer`; timers from the pool and back |
+//! | `timer_heap.rs` | a P's timers: `runtimer`, `nobarrierWakeTime`; `cleantimers`, `adjusttimers`, `clearDeletedTimers`, `moveTimers`; `doaddtimer`, `dodeltimer`, `siftupTimer`, `siftdownTimer` |
+//! | `stop.rs` | `preemptall`, `runSafePointFn`; a P that was asked to stop, and counting those that have; `end_if_forked` |
+//! | `free_lists.rs` | `gcount`; emptying the lists of a P that isn't in use |
 //! | `sysmon_sleep.rs` | sysmon's sleep, and waking it |
-//! | `gcount.rs` | `gcount` |
-//! | `purge.rs` | emptying the lists of a P that isn't in use |
-//! | `timers/` | a P's timers: the bottom half of Go's `time.go` |
 
-pub(super) mod acquire;
-pub(super) mod forked;
-pub(super) mod gcount;
-pub(super) mod globrunq;
-pub(super) mod idle;
-pub(super) mod pmask;
+pub(super) mod free_lists;
+pub(super) mod owner;
 pub(super) mod procs;
-pub(super) mod purge;
 pub(super) mod runq;
-pub(super) mod steal_order;
 pub(super) mod stop;
 pub(super) mod sysmon_sleep;
-pub(super) mod timers;
+pub(super) mod timer;
+pub(super) mod timer_heap;

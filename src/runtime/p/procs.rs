@@ -1,14 +1,13 @@
-//! All P's: Go's `allp`, and what is indexed as that is; `gomaxprocs`, `allpLock` and
+//! The table of all P's, and what is indexed as that is: Go's `allp`, with `pMask`, a set of P's,
+//! and `randomOrder`, the order in which a thief visits them; `gomaxprocs`, `allpLock` and
 //! `timeSleepUntil`.
 
-use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, Ordering, statics};
+use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering, statics};
 use crate::runtime::data::runtime2::{Mutex, P};
 use crate::runtime::data::timer::MAX_WHEN;
 use crate::runtime::lock::mutex::SharedMutex;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::p::pmask::PMask;
-use crate::runtime::p::steal_order::RandomOrder;
-use crate::runtime::p::timers::run::nobarrier_wake_time;
+use crate::runtime::p::timer_heap::nobarrier_wake_time;
 
 /// Protects the list of P's. Go's `allpLock`.
 pub(in crate::runtime) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
@@ -28,7 +27,7 @@ pub(in crate::runtime) struct Procs {
     /// Those that are idle. A P's bit changes with its place on the idle list, under
     /// `sched.lock`.
     pub(in crate::runtime) idlep_mask: PMask,
-    /// Those that may have timers: see `update_timer_p_mask`, in `idle.rs`.
+    /// Those that may have timers: see `update_timer_p_mask`, in `owner.rs`.
     pub(in crate::runtime) timerp_mask: PMask,
     /// The orders to steal in.
     pub(in crate::runtime) steal_order: RandomOrder,
@@ -63,4 +62,127 @@ pub(in crate::runtime) fn time_sleep_until() -> i64 {
     let next = times.filter(|&when| when != 0).min().unwrap_or(MAX_WHEN);
     unlock(&ALLP_LOCK.0);
     next
+}
+
+/// A set of P's, by their numbers: one bit per P. Sequentially consistent: an M that gives up
+/// spinning reads the sets after it has stopped, see `sched/wake.rs`. Go's `pMask`.
+pub(in crate::runtime) struct PMask(Box<[AtomicU32]>);
+
+impl PMask {
+    /// The empty set, with room for `nprocs` P's.
+    pub(in crate::runtime) fn new(nprocs: i32) -> Self {
+        PMask((0..(nprocs + 31) / 32).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    /// Whether P `id` is in the set.
+    pub(in crate::runtime) fn read(&self, id: i32) -> bool {
+        let (word, mask) = bit(id);
+        self.0[word].load(Ordering::SeqCst) & mask != 0
+    }
+
+    /// Adds P `id`.
+    pub(in crate::runtime) fn set(&self, id: i32) {
+        let (word, mask) = bit(id);
+        self.0[word].fetch_or(mask, Ordering::SeqCst);
+    }
+
+    /// Takes P `id` out.
+    pub(in crate::runtime) fn clear(&self, id: i32) {
+        let (word, mask) = bit(id);
+        self.0[word].fetch_and(!mask, Ordering::SeqCst);
+    }
+}
+
+fn bit(id: i32) -> (usize, u32) {
+    (id as usize / 32, 1 << (id % 32))
+}
+
+/// All orders in which a thief visits `count` P's. Go's `randomOrder`.
+///
+/// If `inc` and `count` have no common divisor, then `pos`, `pos + inc`, `pos + 2*inc`, ... modulo
+/// `count` visits every number below `count` once. A random start and a random one of the coprimes
+/// make an order that is as good as shuffled.
+pub(in crate::runtime) struct RandomOrder {
+    count: u32,
+    coprimes: Vec<u32>,
+}
+
+/// An order that is being walked through. Go's `randomEnum`.
+pub(in crate::runtime) struct RandomEnum {
+    i: u32,
+    count: u32,
+    pos: u32,
+    inc: u32,
+}
+
+impl RandomOrder {
+    /// The orders of no P's.
+    pub(in crate::runtime) const fn new() -> Self {
+        RandomOrder { count: 0, coprimes: Vec::new() }
+    }
+
+    /// Makes these the orders of `count` P's.
+    pub(in crate::runtime) fn reset(&mut self, count: u32) {
+        self.count = count;
+        self.coprimes = (1..=count).filter(|&i| gcd(i, count) == 1).collect();
+    }
+
+    /// The order that the random number `i` stands for.
+    pub(in crate::runtime) fn start(&self, i: u32) -> RandomEnum {
+        RandomEnum {
+            i: 0,
+            count: self.count,
+            pos: i % self.count,
+            inc: self.coprimes[(i / self.count) as usize % self.coprimes.len()],
+        }
+    }
+}
+
+impl RandomEnum {
+    /// Whether all have been visited.
+    pub(in crate::runtime) fn done(&self) -> bool {
+        self.i == self.count
+    }
+
+    /// Goes on to the next.
+    pub(in crate::runtime) fn next(&mut self) {
+        self.i += 1;
+        self.pos = (self.pos + self.inc) % self.count;
+    }
+
+    /// The P to visit.
+    pub(in crate::runtime) fn position(&self) -> u32 {
+        self.pos
+    }
+}
+
+/// The greatest common divisor.
+fn gcd(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_visits_every_p_once() {
+        for count in 1..=33 {
+            let mut orders = RandomOrder::new();
+            orders.reset(count);
+            for start in 0..500 {
+                let mut seen = vec![false; count as usize];
+                let mut order = orders.start(start);
+                while !order.done() {
+                    let visited = std::mem::replace(&mut seen[order.position() as usize], true);
+                    assert!(!visited, "{count} P's, order {start}: P {} twice", order.position());
+                    order.next();
+                }
+                assert!(seen.iter().all(|&seen| seen), "{count} P's, order {start}: {seen:?}");
+            }
+        }
+    }
 }

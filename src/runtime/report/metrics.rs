@@ -24,7 +24,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::guard::UNGUARDED;
 use crate::runtime::mem::segment::SEGMENT_BYTES;
 use crate::runtime::mem::sizes::PAGE_MIN;
-use crate::runtime::p::gcount::gcount;
+use crate::runtime::p::free_lists::gcount;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::preempt::asked::Asked;
 use crate::runtime::sched::preempt::PREEMPTIONS;

@@ -6,7 +6,7 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::runtime2::{G, sched};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::startm::startm;
-use crate::runtime::p::globrunq::globrunqputbatch;
+use crate::runtime::p::runq::globrunqputbatch;
 
 /// Whether user goroutines may not run now; read without the lock.
 #[inline(always)]

@@ -14,7 +14,7 @@ use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::g::values::forget_values;
 use crate::runtime::mem::home::home_stack;
-use crate::runtime::p::timers::timer::release_timer;
+use crate::runtime::p::timer::release_timer;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
 use crate::runtime::sched::join::exited;
 use crate::runtime::sched::preempt::Leave;

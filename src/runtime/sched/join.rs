@@ -35,7 +35,7 @@ use crate::runtime::g::joiner::{
     BITS, DETACHED, ENDED, EXITED, EndWaker, FUTURE, LATE, RETURNED, detached, ended, is_end,
 };
 use crate::runtime::g::values::{end_locals, has_locals};
-use crate::runtime::p::purge::purge_as_asked;
+use crate::runtime::p::free_lists::purge_as_asked;
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;

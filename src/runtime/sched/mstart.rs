@@ -14,7 +14,7 @@ use crate::runtime::m::startm::take_nextp;
 use crate::runtime::m::thread::{FREE_M_REF, FREE_M_WAIT};
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit};
-use crate::runtime::p::acquire::releasep;
+use crate::runtime::p::owner::releasep;
 use crate::runtime::prof::hooks::{thread_begins, thread_ends};
 use crate::runtime::sched::detach::leave;
 use crate::runtime::sched::handoff::handoffp;

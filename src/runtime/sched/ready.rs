@@ -19,9 +19,8 @@ use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::g::status::{casgstatus, dumpgstatus, readgstatus};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::startm;
-use crate::runtime::p::globrunq::globrunqputbatch;
-use crate::runtime::p::idle::pidleget_spinning;
-use crate::runtime::p::runq::{runqput, runqputbatch};
+use crate::runtime::p::owner::pidleget_spinning;
+use crate::runtime::p::runq::{globrunqputbatch, runqput, runqputbatch};
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
 
 /// [`proc::goready`](crate::proc::goready) without the check of the stack. Go's `goready`.

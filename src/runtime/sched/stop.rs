@@ -6,7 +6,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::{M, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::stopm;
-use crate::runtime::p::acquire::releasep;
+use crate::runtime::p::owner::releasep;
 use crate::runtime::p::stop::stopped_for_another;
 
 /// Stops this M because the world is to be stopped; returns with a P when it runs again. Go's

@@ -7,8 +7,7 @@ use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::{M, P};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::Procs;
-use crate::runtime::p::timers::adjust::{adjusttimers, clear_deleted_timers};
-use crate::runtime::p::timers::run::{nobarrier_wake_time, runtimer};
+use crate::runtime::p::timer_heap::{adjusttimers, clear_deleted_timers, nobarrier_wake_time, runtimer};
 
 /// What [`check_timers`] knows.
 pub(super) struct Checked {

@@ -63,11 +63,9 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::startm;
 use crate::runtime::m::turn::turns_waiting;
-use crate::runtime::p::acquire::{acquirep, releasep};
-use crate::runtime::p::globrunq::globrunqget;
-use crate::runtime::p::idle::{pidleget_spinning, pidleput};
+use crate::runtime::p::owner::{acquirep, pidleget_spinning, pidleput, releasep};
 use crate::runtime::p::procs::Procs;
-use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::runq::{globrunqget, runqempty};
 use crate::runtime::p::stop::asked_to_stop;
 
 /// Gets one more P to work, if there is an idle one and nobody is looking for work

@@ -21,9 +21,9 @@ use crate::runtime::m::sigstack::{INIT_SIGMASK, sigsave};
 use crate::runtime::mem::sizes::{set_default_kind, set_default_room};
 use crate::runtime::mem::stackinit;
 use crate::runtime::monitor::sysmon::sysmon;
-use crate::runtime::p::forked::mark_children_of_fork;
-use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::owner::pidleget;
 use crate::runtime::p::procs::ALLP_LOCK;
+use crate::runtime::p::stop::mark_children_of_fork;
 use crate::runtime::report::goroutine_panic::{install_panic_hook, install_sanitizer_hook};
 use crate::runtime::report::panic::report;
 use crate::runtime::report::quit::install_quit_handler;
@@ -141,7 +141,7 @@ fn start_m0() -> io::Result<()> {
     let Some(pp) = pp else { throw("rt0_go: no p") };
     if let Err(error) = newm(Some(mstartm0), Some(pp), id) {
         lock(&sched().lock);
-        crate::runtime::p::idle::pidleput(pp);
+        crate::runtime::p::owner::pidleput(pp);
         // The next one is to be number 0 again, the M that installs the signal handlers.
         sched().mnext.set(0);
         sched().nmfreed.set(0);

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::data::timer::{Timer, TimerFn};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::p::timers::timer::{acquire_timer, release_timer};
+use crate::runtime::p::timer::{acquire_timer, release_timer};
 use crate::runtime::time::modify::{addtimer, deltimer, modtimer};
 
 /// Calls `f` with the timer's `send_lock` held.

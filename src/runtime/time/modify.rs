@@ -15,9 +15,8 @@ use crate::runtime::data::timer::{
 use crate::runtime::explore::clock::timers_p;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::procs;
-use crate::runtime::p::timers::adjust::cleantimers;
-use crate::runtime::p::timers::heap::doaddtimer;
-use crate::runtime::p::timers::timer::bad_timer;
+use crate::runtime::p::timer::bad_timer;
+use crate::runtime::p::timer_heap::{cleantimers, doaddtimer};
 use crate::runtime::sched::poll::wake_net_poller;
 
 /// Throws unless a timer can fire at `when` and each `period`.

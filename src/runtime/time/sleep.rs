@@ -7,7 +7,7 @@ use crate::runtime::base::this::{goroutine, with_room};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::data::timer::{MAX_WHEN, Timer};
 use crate::runtime::explore::clock::{now, timers_p};
-use crate::runtime::p::timers::timer::acquire_timer;
+use crate::runtime::p::timer::acquire_timer;
 use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::modify::resettimer;

@@ -17,15 +17,11 @@ use crate::runtime::g::sudog::reset_sudogcache;
 use crate::runtime::lock::rank::{LockRank, assert_world_stopped, lock_init};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::idle::{mget, mget_specific};
-use crate::runtime::p::acquire::acquirep;
-use crate::runtime::p::globrunq::globrunqputhead;
-use crate::runtime::p::idle::pidleput;
-use crate::runtime::p::pmask::PMask;
-use crate::runtime::p::procs::{ALLP_LOCK, Procs, gomaxprocs, set_procs};
-use crate::runtime::p::purge::purge;
-use crate::runtime::p::runq::runqempty;
-use crate::runtime::p::steal_order::RandomOrder;
-use crate::runtime::p::timers::adjust::hand_timers;
+use crate::runtime::p::free_lists::purge;
+use crate::runtime::p::owner::{acquirep, pidleput};
+use crate::runtime::p::procs::{ALLP_LOCK, PMask, Procs, RandomOrder, gomaxprocs, set_procs};
+use crate::runtime::p::runq::{globrunqputhead, runqempty};
+use crate::runtime::p::timer_heap::hand_timers;
 
 /// P's and tables, kept for the next change.
 static KEPT: Kept = Kept { every_p: UnsafeCell::new(Vec::new()), tables: UnsafeCell::new(Vec::new()) };
@@ -220,10 +216,9 @@ mod tests {
     use crate::runtime::lock::rank::{world_started, world_stopped};
     use crate::runtime::m::idle::mput;
     use crate::runtime::mem::home::home_stack;
-    use crate::runtime::p::globrunq::globrunqput;
-    use crate::runtime::p::idle::pidleget;
+    use crate::runtime::p::owner::pidleget;
     use crate::runtime::p::procs::procs;
-    use crate::runtime::p::runq::runqput;
+    use crate::runtime::p::runq::{globrunqput, runqput};
 
     /// No other test of this binary starts the runtime.
     #[test]

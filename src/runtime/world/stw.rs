@@ -25,7 +25,7 @@ use crate::runtime::m::new::newm;
 use crate::runtime::m::no_thread::no_thread;
 use crate::runtime::m::turn::{let_go, serve_turns};
 use crate::runtime::netpoll::netpollinited;
-use crate::runtime::p::idle::pidleget;
+use crate::runtime::p::owner::pidleget;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::stop::{ASK_AGAIN_NS, detachall, preemptall, stopped, take_from_syscall};
 use crate::runtime::p::sysmon_sleep::wake_sysmon;

@@ -4,17 +4,17 @@
 //! | from the crate | checked |
 //! | --- | --- |
 //! | `lock/key.rs` | mutual exclusion, no sleeper is forgotten |
-//! | `p/runq.rs`, `p/globrunq.rs`, `data/gqueue.rs` | every G is taken once, and whole |
-//! | `p/acquire.rs`, `preempt/ask.rs`, `preempt/procid.rs` | a thread that finds the M of a P, and has no signal on its way to it, knows the M's thread |
+//! | `p/runq.rs`, `data/gqueue.rs` | every G is taken once, and whole |
+//! | `p/owner.rs`, `preempt/ask.rs`, `preempt/procid.rs` | a thread that finds the M of a P, and has no signal on its way to it, knows the M's thread |
 //! | `preempt/asked.rs` | a repeated request is noticed, and a request from before a P was given doesn't apply to that P |
 //! | `sched/detach.rs`, `sched/syscall.rs`, `p/stop.rs`, `world/stw.rs` | a P that a goroutine loses has one owner: sysmon, its M again, or the stopped world, which counts it once |
 //! | `m/turn.rs`, `data/turns.rs`, `sched/handoff.rs` | no M waits for its turn while a P is idle; an M that was let go on gets none |
 //! | `p/procs.rs` | a thread that reads the number of P's finds all of them, and whole |
 //! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
-//! | `sched/wake.rs`, `sched/found.rs`, `p/idle.rs`, `p/pmask.rs` | work and an idle P never miss each other |
+//! | `sched/wake.rs`, `sched/found.rs`, `p/owner.rs`, `p/procs.rs` | work and an idle P never miss each other |
 //! | `sched/parker.rs` | no wake is lost, and no goroutine is made ready that doesn't wait |
 //! | `sched/poll.rs`, `sched/found.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |
-//! | `p/timers`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
+//! | `p/timer.rs`, `p/timer_heap.rs`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::runtime::base::this::getm;
 use crate::runtime::netpoll;
-use crate::runtime::p::timers::run::add;
+use crate::runtime::p::timer_heap::add;
 use crate::runtime::sched::{Step, Task, go};
 use crate::sim;
 use crate::work::{Meter, rest};

@@ -71,7 +71,7 @@ pub(crate) mod startm {
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
     use crate::runtime::data::runtime2::{M, P};
     use crate::runtime::m::spinning::Spinning;
-    use crate::runtime::p::acquire::acquirep;
+    use crate::runtime::p::owner::acquirep;
 
     loom::lazy_static! {
         static ref STARTED: AtomicU32 = AtomicU32::new(0);

@@ -1,23 +1,15 @@
 //! P's as they ship: their queues, the lists of idle ones; and stand-ins for timers, stops and
 //! sysmon.
 
-#[path = "../../../../../src/runtime/p/acquire.rs"]
-pub(crate) mod acquire;
-#[path = "../../../../../src/runtime/p/globrunq.rs"]
-pub(crate) mod globrunq;
-#[path = "../../../../../src/runtime/p/idle.rs"]
-pub(crate) mod idle;
-#[path = "../../../../../src/runtime/p/pmask.rs"]
-pub(crate) mod pmask;
+#[path = "../../../../../src/runtime/p/owner.rs"]
+pub(crate) mod owner;
 #[path = "../../../../../src/runtime/p/procs.rs"]
 pub(crate) mod procs;
 #[path = "../../../../../src/runtime/p/runq.rs"]
 pub(crate) mod runq;
-#[path = "../../../../../src/runtime/p/steal_order.rs"]
-pub(crate) mod steal_order;
-pub(crate) mod timers;
+pub(crate) mod timer_heap;
 
-/// The world isn't stopped.
+/// The world isn't stopped, and no process is a child of `fork`.
 pub(crate) mod stop {
     use crate::runtime::data::atomic::Ordering;
     use crate::runtime::data::runtime2::{P, sched};
@@ -27,6 +19,8 @@ pub(crate) mod stop {
     }
 
     pub(crate) fn run_safe_point_fn(_: &P) {}
+
+    pub(crate) fn end_if_forked(_: &P) {}
 }
 
 /// There is no sysmon.

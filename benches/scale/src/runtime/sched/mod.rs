@@ -22,8 +22,8 @@ use crate::runtime::g::gfree::{gfget, gfput};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::take_nextp;
-use crate::runtime::p::acquire::acquirep;
-use crate::runtime::p::globrunq::globrunqput;
+use crate::runtime::p::owner::acquirep;
+use crate::runtime::p::runq::globrunqput;
 use crate::sim::count::Event;
 use crate::sim::{self, cost};
 

@@ -18,7 +18,7 @@ use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::held_p::HeldP;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::timer::{TIMER_NO_STATUS, Timer, TimerExt, TimerFn, TimerWhen};
-use crate::runtime::p::acquire::acquirep;
+use crate::runtime::p::owner::acquirep;
 
 /// A ring that overflows soon.
 pub(crate) const RUNQ_SIZE: usize = 4;

@@ -4,9 +4,7 @@ use loom::thread;
 
 use crate::runtime::data::atomic::check;
 use crate::runtime::data::runtime2::P;
-use crate::runtime::p::pmask::PMask;
-use crate::runtime::p::procs_made::{Procs, gomaxprocs, procs, set_procs};
-use crate::runtime::p::steal_order::RandomOrder;
+use crate::runtime::p::procs_made::{PMask, Procs, RandomOrder, gomaxprocs, procs, set_procs};
 
 /// A new table of `n` new P's.
 fn table(n: i32) -> &'static Procs {

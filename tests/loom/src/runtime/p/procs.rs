@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::runtime::data::runtime2::P;
-use crate::runtime::p::pmask::PMask;
+use crate::runtime::p::procs_made::PMask;
 
 pub(crate) struct Procs {
     pub(crate) allp: Box<[&'static P]>,

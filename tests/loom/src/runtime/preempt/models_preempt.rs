@@ -6,7 +6,7 @@ use loom::thread;
 use crate::runtime::base::os::was_sent;
 use crate::runtime::data::atomic::check;
 use crate::runtime::data::runtime2::{G, M};
-use crate::runtime::p::acquire::wirep;
+use crate::runtime::p::owner::wirep;
 use crate::runtime::p::procs::procs;
 use crate::runtime::preempt::ask::preemptone;
 

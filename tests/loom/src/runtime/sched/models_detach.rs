@@ -9,7 +9,7 @@ use crate::runtime::data::atomic::{AtomicBool, Ordering, check};
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, sched};
 use crate::runtime::m::startm::next_started;
 use crate::runtime::m::turn::turn_before_queue;
-use crate::runtime::p::acquire::acquirep;
+use crate::runtime::p::owner::acquirep;
 use crate::runtime::p::procs::{procs, set_gomaxprocs};
 use crate::runtime::p::stop::{asked_to_stop, take_from_syscall};
 use crate::runtime::preempt::asked::Asked;

@@ -7,10 +7,9 @@ use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::started;
-use crate::runtime::p::globrunq::globrunqput;
-use crate::runtime::p::idle::pidleput;
+use crate::runtime::p::owner::pidleput;
 use crate::runtime::p::procs::procs;
-use crate::runtime::p::runq::{runqempty, runqput, runqsteal};
+use crate::runtime::p::runq::{globrunqput, runqempty, runqput, runqsteal};
 use crate::runtime::sched::found::resetspinning;
 use crate::runtime::sched::wake::{Dropped, drop_p, wakep};
 

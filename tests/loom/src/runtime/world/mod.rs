@@ -10,7 +10,7 @@ pub(crate) mod procresize {
     use crate::runtime::base::this::this_m;
     use crate::runtime::data::atomic::Ordering;
     use crate::runtime::data::runtime2::{P, PIDLE, PRUNNING};
-    use crate::runtime::p::idle::pidleput;
+    use crate::runtime::p::owner::pidleput;
     use crate::runtime::p::procs::procs;
 
     pub(crate) fn procresize(_: i32) -> Option<&'static P> {

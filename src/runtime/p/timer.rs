@@ -46,7 +46,7 @@ unsafe impl Sync for Timer {}
 impl Timer {
     /// Changes the state from `old` to `new`, if it is `old`: the next thread to have the timer
     /// sees what the last one wrote to it. Sequentially consistent, which
-    /// [`adjusttimers`](crate::runtime::p::timers::adjust::adjusttimers) needs.
+    /// [`adjusttimers`](crate::runtime::p::timer_heap::adjusttimers) needs.
     #[inline(always)]
     pub(in crate::runtime) fn cas(&self, old: u32, new: u32) -> bool {
         self.status.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()

@@ -1,9 +1,16 @@
-//! How many goroutines there are: Go's `gcount`.
+//! The lists of what a P keeps for its next use: counting the G's on them, which tells how many
+//! goroutines there are (Go's `gcount`), and emptying them. What is on them goes to the shared
+//! lists when the P is destroyed, idle, or asked to give it away.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::runtime::data::runtime2::sched;
+use crate::runtime::arch::systemstack;
+use crate::runtime::data::runtime2::{P, sched};
 use crate::runtime::g::allgs::allglen;
+use crate::runtime::g::gfree::{LOCAL_MAX, gfpurge};
+use crate::runtime::g::sudog::Sudogs;
+use crate::runtime::mem::cache::Cache;
+use crate::runtime::mem::segment::stackcache_clear;
 use crate::runtime::p::procs::procs;
 
 /// How often the counts are read for one estimate, at most.
@@ -42,6 +49,28 @@ fn counts() -> (usize, i32) {
             + count(&pp.ext.n_held);
     }
     (all, unused)
+}
+
+/// Empties the lists of `pp`, this M's P, which [`gfput`](crate::runtime::g::gfree::gfput) has
+/// found asked to.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime) fn purge_as_asked(pp: Option<&P>) {
+    let Some(pp) = pp else { return };
+    pp.ext.max_free.store(LOCAL_MAX, Ordering::Relaxed);
+    systemstack(|| purge(pp));
+}
+
+/// Empties the lists of `pp`: this M's P, or an idle one while `sched.lock` is held. Not on a
+/// goroutine's stack.
+pub(in crate::runtime) fn purge(pp: &P) {
+    let common = &sched().ext;
+    gfpurge(pp);
+    stackcache_clear(pp);
+    Sudogs.spill(&pp.sudogcache, usize::MAX);
+    common.hchans.spill(&pp.ext.hchans, usize::MAX);
+    common.timers.spill(&pp.ext.timers, usize::MAX);
+    common.x_regs.spill(&pp.ext.x_regs, usize::MAX);
 }
 
 #[cfg(test)]

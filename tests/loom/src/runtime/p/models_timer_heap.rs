@@ -12,10 +12,10 @@ use crate::runtime::data::runtime2::{M, P, new_timer};
 use crate::runtime::data::timer::*;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::procs;
-use crate::runtime::p::timers::adjust::{adjusttimers, cleantimers, clear_deleted_timers};
-use crate::runtime::p::timers::heap::verify_timer_heap;
-use crate::runtime::p::timers::run::{nobarrier_wake_time, runtimer};
-use crate::runtime::p::timers::timer::release_timer;
+use crate::runtime::p::timer::release_timer;
+use crate::runtime::p::timer_heap::{
+    adjusttimers, cleantimers, clear_deleted_timers, nobarrier_wake_time, runtimer, verify_timer_heap,
+};
 use crate::runtime::time::modify::{addtimer, deltimer, modtimer};
 
 /// Times, one after the other.

@@ -1,13 +1,63 @@
-//! The list of idle P's: Go's `pidleput`, `pidleget`, `pidlegetSpinning` and `updateTimerPMask`.
+//! Which M has which P, and the list of P's that no M has: Go's `acquirep`, `wirep`, `releasep`,
+//! `pidleput`, `pidleget`, `pidlegetSpinning` and `updateTimerPMask`.
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
+use crate::runtime::base::print::eprintln;
 use crate::runtime::data::atomic::Ordering;
-use crate::runtime::data::runtime2::{P, sched};
+use crate::runtime::data::runtime2::{M, P, PIDLE, PRUNNING, sched};
+use crate::runtime::embed::hooks::hooks;
+use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::explored::exploring;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
+
+/// Gives `pp` to `mp`, this thread's M. Go's `acquirep`.
+pub(in crate::runtime) fn acquirep(mp: &'static M, pp: &'static P) {
+    wirep(mp, pp);
+    trace(|| Event::ProcStart(pp));
+    if let Some(acquirep) = hooks().acquirep {
+        acquirep(pp);
+    }
+}
+
+/// Links `pp` and `mp`. Go's `wirep`.
+pub(in crate::runtime) fn wirep(mp: &'static M, pp: &'static P) {
+    if !mp.p.is_null() {
+        throw("wirep: already in go");
+    }
+    if !pp.m.is_null() || pp.status.load(Ordering::Relaxed) != PIDLE {
+        eprintln!("wirep: p->m={:?} p->status={}", pp.m, pp.status.load(Ordering::Relaxed));
+        throw("wirep: invalid p state");
+    }
+    mp.p.set(Some(pp));
+    pp.ext.oldm.set(Some(mp));
+    // Release pairs with preemptone: a thread that finds the M here finds the M's thread, too.
+    pp.m.store(Some(mp), Ordering::Release);
+    pp.status.store(PRUNNING, Ordering::Relaxed);
+}
+
+/// A time slice begins on `pp`, the caller's, though no goroutine begins to run.
+pub(in crate::runtime) fn begin_slice(pp: &P) {
+    pp.preempt.store(exploring(), Ordering::Relaxed);
+    pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
+/// Takes the P from `mp`, this thread's M. Go's `releasep`.
+pub(in crate::runtime) fn releasep(mp: &'static M) -> &'static P {
+    let Some(pp) = mp.p() else { throw("releasep: invalid arg") };
+    if !pp.m.get().is_some_and(|m| std::ptr::eq(m, mp)) || pp.status.load(Ordering::Relaxed) != PRUNNING {
+        eprintln!("releasep: m={mp:p} p->m={:?} p->status={}", pp.m, pp.status.load(Ordering::Relaxed));
+        throw("releasep: invalid p state");
+    }
+    trace(|| Event::ProcStop(pp));
+    mp.p.set(None);
+    pp.m.set(None);
+    pp.status.store(PIDLE, Ordering::Relaxed);
+    pp
+}
 
 /// Puts `pp`, which is nobody's, on the idle list. `sched.lock` is held. Go's `pidleput`.
 pub(in crate::runtime) fn pidleput(pp: &'static P) {

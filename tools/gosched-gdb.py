@@ -59,7 +59,7 @@ def g_type():
 
 
 def m_type():
-    return static("gosched::runtime::m::count::ALLM").type.template_argument(0)
+    return static("gosched::runtime::m::thread::ALLM").type.template_argument(0)
 
 
 def goroutines():
@@ -232,7 +232,7 @@ def thread_local(name):
 def thread_of_sysmon():
     """Sysmon's thread, whose thread pointer is always its own, and that thread pointer."""
     threads = {number: thread for thread in gdb.selected_inferior().threads() for number in thread.ptid[1:]}
-    mp = int(plain(static("gosched::runtime::m::count::ALLM")))
+    mp = int(plain(static("gosched::runtime::m::thread::ALLM")))
     while mp != 0:
         m = gdb.Value(mp).cast(m_type().pointer()).dereference()
         thread = threads.get(int(field(m, "procid")) or None)

@@ -189,9 +189,9 @@ pub(crate) use lock::lock2::{lock_of_port, unlock_of_port};
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::port::PortMutex;
 pub(crate) use lock::{lock, unlock};
-pub(crate) use m::count::{mcount_now, set_max_threads};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
 pub(crate) use m::sigstack::{init_sigmask, with_signals_blocked};
+pub(crate) use m::thread::{mcount_now, set_max_threads};
 pub(crate) use mem::morestack_check::{ENTRY_ROOM, entry_check, stop_if_asked};
 pub(crate) use mem::sizes::{
     MAIN_KIND, default_kind, fixed_kind, own_locals_are_default, room_for, too_large, with_own_locals,

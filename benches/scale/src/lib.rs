@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `sched/{schedule,found,wake,steal,poll,timers,ready}.rs` | as they ship: what an M does next |
 //! | `p/{runq,procs,owner}.rs` | as they ship: what P's are kept in |
-//! | `m/{startm,idle,spinning}.rs`, `lock/{key,mutex,note}.rs` | as they ship: how M's sleep, and wake each other |
+//! | `m/{startm,spinning}.rs`, `lock/{key,mutex,note}.rs` | as they ship: how M's sleep, and wake each other |
 //! | all else | stand-ins, at the paths of what they stand for |
 //!
 //! # Files

@@ -12,8 +12,7 @@ use crate::runtime::g::allgs::for_each_g;
 use crate::runtime::g::explored::is_lost;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
-use crate::runtime::m::count::{extram_length, mcount};
-use crate::runtime::m::no_thread::thread_wanted;
+use crate::runtime::m::thread::{extram_length, mcount, thread_wanted};
 use crate::runtime::p::free_lists::gcount;
 use crate::runtime::p::procs::procs;
 

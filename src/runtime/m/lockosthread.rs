@@ -7,7 +7,7 @@
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine, with_room};
 use crate::runtime::data::runtime2::{G, M};
-use crate::runtime::m::new::start_template_thread;
+use crate::runtime::m::thread::start_template_thread;
 
 /// Locks `gp` and `mp` to each other. Go's `dolockOSThread`.
 fn dolock_os_thread(gp: &'static G, mp: &'static M) {

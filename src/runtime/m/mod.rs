@@ -23,30 +23,18 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `new.rs` | `newm`, `startTemplateThread`, and M's that run no goroutines |
-//! | `thread.rs` | `allocm`, `mcommoninit`, `newm1`; an M is used again |
-//! | `template.rs` | `templateThread`: makes threads for those that shouldn't |
-//! | `startm.rs` | `startm`, `stopm`, `mPark` |
-//! | `turn.rs` | `wait_for_turn`: an M waits for a P, and keeps its goroutine |
-//! | `stall.rs` | whether the scheduler stands still, as an M that waits for a turn sees it |
-//! | `no_thread.rs` | `no_thread`, `start_wanted_thread`: a thread that can't be made |
+//! | `thread.rs` | `newm`, `allocm`, `mcommoninit`, `newm1`; an M is used again; M's that run no goroutines; `startTemplateThread`, `templateThread`; `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm`; `no_thread`, `start_wanted_thread`: a thread that can't be made |
+//! | `startm.rs` | `startm`, `stopm`, `mPark`; the idle list: `mput`, `mget`, `mgetSpecific` |
 //! | `spinning.rs` | `m.becomeSpinning`, `mspinning`: which M's are counted as spinning |
-//! | `idle.rs` | `mput`, `mget`, `mgetSpecific` |
-//! | `count.rs` | `mcount`, `checkmcount`, `mReserveID`, `setMaxThreads`, `allm` |
+//! | `turn.rs` | `wait_for_turn`: an M waits for a P, and keeps its goroutine, unless the scheduler stands still |
 //! | `checkdead.rs` | `checkdead`, `incidlelocked`, `counted` |
 //! | `lockosthread.rs` | `LockOSThread`, `UnlockOSThread`; a goroutine that parks while it panics |
 //! | `sigstack.rs` | `mpreinit`, `minitSignals`, `sigblock`, `sigsave`: signal stacks and masks |
 
 pub(super) mod checkdead;
-pub(super) mod count;
-pub(super) mod idle;
 pub(super) mod lockosthread;
-pub(super) mod new;
-pub(super) mod no_thread;
 pub(super) mod sigstack;
 pub(super) mod spinning;
-pub(super) mod stall;
 pub(super) mod startm;
-mod template;
 pub(super) mod thread;
 pub(super) mod turn;

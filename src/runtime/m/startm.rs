@@ -1,4 +1,5 @@
-//! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm` and `mPark`.
+//! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm` and `mPark`. And the list
+//! of idle M's, under `sched.lock`: `mput` and `mget`, and 1.27's `mgetSpecific`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,56 +7,15 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, getm, releasem};
 use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::lock::note::{noteclear, notesleep, notewakeup};
-use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::count::m_reserve_id;
-use crate::runtime::m::idle::{mget, mput};
-use crate::runtime::m::new::newm;
-use crate::runtime::m::no_thread::{no_thread, wanted_p};
+use crate::runtime::lock::{assert_lock_held, lock, unlock};
+use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::spinning::Spinning;
+use crate::runtime::m::thread::{m_reserve_id, newm, no_thread, wanted_p};
 use crate::runtime::p::owner::{acquirep, pidleget};
 use crate::runtime::p::runq::runqempty;
 
 /// Sysmon has given a P to the last M that was idle, or made one.
 static SPARE_WANTED: AtomicBool = AtomicBool::new(false);
-
-/// Sleeps until this M is woken. Go's `mPark`.
-pub(in crate::runtime) fn m_park(mp: &M) {
-    notesleep(&mp.park);
-    noteclear(&mp.park);
-}
-
-/// Takes the P that the thread that woke or made this M has left for it.
-pub(in crate::runtime) fn take_nextp(mp: &'static M) {
-    let Some(pp) = mp.nextp.get() else { throw("m woken without a p") };
-    acquirep(mp, pp);
-    mp.nextp.set(None);
-    if SPARE_WANTED.load(Ordering::Relaxed) && SPARE_WANTED.swap(false, Ordering::Relaxed) {
-        make_spare();
-    }
-}
-
-/// Stops this M until there is work; returns with a P. Go's `stopm`.
-pub(in crate::runtime) fn stopm(mp: &'static M) {
-    if mp.locks.get() != 0 {
-        throw("stopm holding locks");
-    }
-    if !mp.p.is_null() {
-        throw("stopm holding p");
-    }
-    if mp.spinning.get() {
-        throw("stopm spinning");
-    }
-    lock(&sched().lock);
-    if let Some(pp) = wanted_p() {
-        unlock(&sched().lock);
-        acquirep(mp, pp);
-        return;
-    }
-    mput(mp);
-    unlock(&sched().lock);
-    m_park(mp);
-    take_nextp(mp);
-}
 
 /// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M if all
 /// are busy. That M gets `spinning`, if there is one. Go's `startm`, which can be called with
@@ -107,6 +67,45 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
     releasem(mp);
 }
 
+/// Stops this M until there is work; returns with a P. Go's `stopm`.
+pub(in crate::runtime) fn stopm(mp: &'static M) {
+    if mp.locks.get() != 0 {
+        throw("stopm holding locks");
+    }
+    if !mp.p.is_null() {
+        throw("stopm holding p");
+    }
+    if mp.spinning.get() {
+        throw("stopm spinning");
+    }
+    lock(&sched().lock);
+    if let Some(pp) = wanted_p() {
+        unlock(&sched().lock);
+        acquirep(mp, pp);
+        return;
+    }
+    mput(mp);
+    unlock(&sched().lock);
+    m_park(mp);
+    take_nextp(mp);
+}
+
+/// Sleeps until this M is woken. Go's `mPark`.
+pub(in crate::runtime) fn m_park(mp: &M) {
+    notesleep(&mp.park);
+    noteclear(&mp.park);
+}
+
+/// Takes the P that the thread that woke or made this M has left for it.
+pub(in crate::runtime) fn take_nextp(mp: &'static M) {
+    let Some(pp) = mp.nextp.get() else { throw("m woken without a p") };
+    acquirep(mp, pp);
+    mp.nextp.set(None);
+    if SPARE_WANTED.load(Ordering::Relaxed) && SPARE_WANTED.swap(false, Ordering::Relaxed) {
+        make_spare();
+    }
+}
+
 /// Makes an M that is idle, unless there is one: the next time that sysmon takes a P, it needn't
 /// make a thread, which it could do only while no goroutine is kept (`turn.rs`). On g0, with a P.
 #[cold]
@@ -125,4 +124,75 @@ fn begin_idle() {
     let mp = getm();
     mp.ext.system.set(false);
     stopm(mp);
+}
+
+/// Puts `mp` on the idle list, and checks for a deadlock. `sched.lock` is held. Go's
+/// `mput`.
+pub(in crate::runtime) fn mput(mp: &'static M) {
+    assert_lock_held(&sched().lock);
+    let head = sched().midle.get();
+    mp.schedlink.set(head);
+    mp.ext.idle.set(true);
+    head.inspect(|head| head.ext.idle_before.set(Some(mp)));
+    sched().midle.set(Some(mp));
+    sched().nmidle.set(sched().nmidle.get() + 1);
+    checkdead();
+}
+
+/// Takes an idle M, if there is one. `sched.lock` is held. Go's `mget`.
+pub(in crate::runtime) fn mget() -> Option<&'static M> {
+    assert_lock_held(&sched().lock);
+    let mp = sched().midle.get()?;
+    take_idle(mp);
+    Some(mp)
+}
+
+/// Takes `mp`, whatever it does by now; none if it isn't idle. `sched.lock` is held. Go's
+/// `mgetSpecific`.
+pub(in crate::runtime) fn mget_specific(mp: &'static M) -> Option<&'static M> {
+    assert_lock_held(&sched().lock);
+    if !mp.ext.idle.get() {
+        return None;
+    }
+    take_idle(mp);
+    Some(mp)
+}
+
+/// Takes `mp` off the idle list.
+fn take_idle(mp: &M) {
+    let (before, after) = (mp.ext.idle_before.get(), mp.schedlink.get());
+    before.map_or(&sched().midle, |before| &before.schedlink).set(after);
+    after.inspect(|after| after.ext.idle_before.set(before));
+    mp.ext.idle_before.set(None);
+    mp.ext.idle.set(false);
+    sched().nmidle.set(sched().nmidle.get() - 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::runtime::base::testing::zeroed;
+
+    #[test]
+    fn any_may_be_taken_and_the_last_one_is_first() {
+        let ms: [&M; 5] = std::array::from_fn(|_| zeroed());
+        lock(&sched().lock);
+        // More than there are here: no deadlock.
+        let mnext = sched().mnext.replace(100);
+        let gets = |got: Option<&M>, i: usize| assert!(got.is_some_and(|mp| ptr::eq(mp, ms[i])), "not {i}");
+        ms.iter().for_each(|mp| mput(mp));
+        for i in [2, 0, 4] {
+            gets(mget_specific(ms[i]), i);
+            assert!(mget_specific(ms[i]).is_none(), "{i} again");
+        }
+        assert_eq!(sched().nmidle.get(), 2);
+        mput(ms[2]);
+        [2, 3, 1].into_iter().for_each(|i| gets(mget(), i));
+        assert!(mget().is_none() && mget_specific(ms[1]).is_none());
+        assert_eq!(sched().nmidle.get(), 0);
+        sched().mnext.set(mnext);
+        unlock(&sched().lock);
+    }
 }

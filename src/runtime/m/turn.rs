@@ -17,7 +17,7 @@
 //!   Sysmon does so too when an M that has a P stays in code of the runtime's.
 //! - Any other thread may stand still, even sysmon, which takes malloc's lock when it makes a
 //!   thread. So a kept goroutine goes on by itself when the threads sleep that could give it its
-//!   turn (`stall.rs`). It takes no lock that it would have to wait for.
+//!   turn ([`Stall`]). It takes no lock that it would have to wait for.
 //!
 //! `sched.lock` protects the list. It is served whenever a P is about to be idle, so no P is idle
 //! as long as an M is on the list. The M that waited wires the P that it gets.
@@ -25,7 +25,7 @@
 use std::ops::RangeInclusive;
 use std::ptr;
 
-use crate::runtime::base::os::nanotime;
+use crate::runtime::base::os::{nanotime, thread_sleeps};
 use crate::runtime::base::this::hold;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{M, P, sched};
@@ -34,9 +34,16 @@ use crate::runtime::embed::trace::{Event, trace, tracing};
 use crate::runtime::lock::mutex::try_lock;
 use crate::runtime::lock::note::{noteclear, notetsleep_internal, notewakeup};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
-use crate::runtime::m::stall::{LOOK_NS, Stall};
+use crate::runtime::m::thread::ALLM;
 use crate::runtime::p::owner::{begin_slice, pidleget, wirep};
 use crate::runtime::p::procs::procs;
+
+/// The bounds of a kept goroutine's turn, in nanoseconds, if others want the P.
+const TURN_NS: RangeInclusive<i64> = 500_000..=10_000_000;
+
+/// How long an M that keeps its goroutine sleeps between two looks at the scheduler, in
+/// nanoseconds. In models it sleeps until it is woken.
+const LOOK_NS: i64 = if cfg!(loom) { -1 } else { 50 * 1000 * 1000 };
 
 /// Waits until `mp`, this thread's M, has a P, with which a time slice begins. Returns without a P
 /// if the goroutine is only kept, and isn't to be kept any longer. Called where no lock is held, in
@@ -94,8 +101,11 @@ fn wait_once(mp: &'static M, turn: Turn) -> bool {
     true
 }
 
-/// The bounds of a kept goroutine's turn, in nanoseconds, if others want the P.
-const TURN_NS: RangeInclusive<i64> = 500_000..=10_000_000;
+/// Whether a goroutine may be kept now, that of `mp` for example. `sched.lock` is held.
+fn may_keep(mp: &M) -> bool {
+    let suspended = mp.curg.get().is_some_and(|gp| gp.preempt_stop.load(Ordering::Relaxed));
+    !suspended && !sched().gcwaiting.load(Ordering::SeqCst)
+}
 
 /// The time slice on `pp`, the caller's, is the turn of a goroutine that was kept. If others want
 /// the P, the turn takes as long as they had the P since the turn before. So goroutines that
@@ -127,12 +137,6 @@ fn sleep(mp: &'static M, turn: Turn) -> bool {
     }
     noteclear(&mp.park);
     true
-}
-
-/// Whether a goroutine may be kept now, that of `mp` for example. `sched.lock` is held.
-fn may_keep(mp: &M) -> bool {
-    let suspended = mp.curg.get().is_some_and(|gp| gp.preempt_stop.load(Ordering::Relaxed));
-    !suspended && !sched().gcwaiting.load(Ordering::SeqCst)
 }
 
 /// Whether an M waits for its turn. Without the lock it is a hint.
@@ -213,4 +217,75 @@ pub(in crate::runtime) fn let_one_go(one: &M) {
     }
     sched().ext.turns.take_kept(|_, mp| ptr::eq(mp, one), |mp| notewakeup(&mp.park));
     unlock(&sched().lock);
+}
+
+/// Whether the scheduler stands still, as seen by an M that waits for its turn with a goroutine
+/// that it keeps from going on.
+///
+/// The clock doesn't tell: where a machine has much else to do, nothing may go on for long, and if
+/// those who are kept went on for that, there would be all the more to do. So what counts is
+/// whether the threads sleep that could have a time slice begin: those that have a P or are about
+/// to, and sysmon.
+///
+/// They may sleep for another reason, as where a machine waits for its disk. So not all who are
+/// kept go on: at first one, then two, four, and so on. A hundred that compute at once would keep
+/// the processors from sysmon, which alone can have them wait again.
+struct Stall {
+    /// How many time slices have begun.
+    slices: u32,
+    /// How often sysmon has looked.
+    rounds: u32,
+    /// In how many looks in succession it stood still.
+    stood: u32,
+}
+
+impl Stall {
+    /// Begins to watch.
+    fn new() -> Self {
+        Stall { slices: slices_begun(), rounds: sched().ext.turns.rounds.load(Ordering::Relaxed), stood: 0 }
+    }
+
+    /// Looks once more: if no time slice has begun on any P since the last look, and none is about
+    /// to, how many of those who are kept may go on; else 0.
+    fn look(&mut self) -> usize {
+        let now = Stall::new();
+        let same = |field: fn(&Stall) -> u32| field(self) == field(&now);
+        // Without sysmon no slice ends of one that computes.
+        let stands = same(|stall| stall.slices)
+            && thread_sleeps(sched().ext.turns.sysmon.load(Ordering::Relaxed))
+            && (same(|stall| stall.rounds) || who_have_a_p_sleep());
+        *self = Stall { stood: if stands { self.stood + 1 } else { 0 }, ..now };
+        places(self.stood)
+    }
+}
+
+/// How many time slices have begun, on all P's.
+pub(super) fn slices_begun() -> u32 {
+    procs().allp.iter().map(|pp| pp.schedtick.load(Ordering::Relaxed)).fold(0, u32::wrapping_add)
+}
+
+/// How many may go on after `looks` in succession, or when they were asked that often, in vain.
+pub(in crate::runtime) fn places(looks: u32) -> usize {
+    looks.checked_sub(1).map_or(0, |before| 1 << before.min(31))
+}
+
+/// Whether all threads sleep that have a P, or are given one.
+fn who_have_a_p_sleep() -> bool {
+    // Acquire pairs with allocm. An M stays on the list.
+    let first = ALLM.0.load(Ordering::Acquire);
+    let mut have_one = std::iter::successors(first, |mp| mp.alllink.get())
+        .filter(|mp: &&M| !mp.p.is_null() || !mp.nextp.is_null());
+    sched().ext.turns.starting.load(Ordering::Relaxed) <= 0
+        && have_one.all(|mp| thread_sleeps(mp.procid.load(Ordering::Relaxed)))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::places;
+
+    #[test]
+    fn more_go_on_the_longer_it_stands_still() {
+        assert_eq!([0, 1, 2, 3, 8].map(places), [0, 1, 2, 4, 128]);
+        assert!(places(u32::MAX) > 1_000_000);
+    }
 }

@@ -30,7 +30,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
     checkdead_again, counted, deadlock_beside_foreign_threads, foreign_threads_matter,
 };
-use crate::runtime::m::no_thread::{start_wanted_thread, thread_wanted};
+use crate::runtime::m::thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::dead_stack::look_at_waits;
 use crate::runtime::monitor::hogs::{
     is_wanted, lag, look_at, look_at_detached, new_slice, nobody_looks, turn_is_over, was_asked,

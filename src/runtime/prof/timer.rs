@@ -15,7 +15,7 @@ use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::os::thread_clock;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::data::runtime2::{M, sched};
-use crate::runtime::m::count::ALLM;
+use crate::runtime::m::thread::ALLM;
 
 /// Held while timers are made and deleted.
 static TIMERS: Mutex<()> = Mutex::new(());

@@ -22,7 +22,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
 use crate::runtime::lock::note::{SharedNote, noteclear, notesleep, notewakeup};
-use crate::runtime::m::new::new_system_m;
+use crate::runtime::m::thread::new_system_m;
 use crate::runtime::preempt::ask::ask;
 use crate::runtime::report::ancestors::Origin;
 use crate::runtime::report::goroutine_panic::Whose;

@@ -19,7 +19,7 @@ use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, sched};
 use crate::runtime::g::allgs::for_each_g;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::count::{ALLM, mcount};
+use crate::runtime::m::thread::{ALLM, mcount};
 use crate::runtime::mem::morestack_check::entry_check;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::report::traceback::is_detached;

@@ -16,7 +16,7 @@ use crate::runtime::g::gfree::{LOCAL_MAX, count_held};
 use crate::runtime::g::sudog::reset_sudogcache;
 use crate::runtime::lock::rank::{LockRank, assert_world_stopped, lock_init};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
-use crate::runtime::m::idle::{mget, mget_specific};
+use crate::runtime::m::startm::{mget, mget_specific};
 use crate::runtime::p::free_lists::purge;
 use crate::runtime::p::owner::{acquirep, pidleput};
 use crate::runtime::p::procs::{ALLP_LOCK, PMask, Procs, RandomOrder, gomaxprocs, set_procs};
@@ -214,7 +214,7 @@ mod tests {
     use crate::runtime::data::runtime2::{G, GDEAD, M};
     use crate::runtime::g::gfree::{gfget, gfput};
     use crate::runtime::lock::rank::{world_started, world_stopped};
-    use crate::runtime::m::idle::mput;
+    use crate::runtime::m::startm::mput;
     use crate::runtime::mem::home::home_stack;
     use crate::runtime::p::owner::pidleget;
     use crate::runtime::p::procs::procs;

@@ -11,13 +11,6 @@ pub(crate) mod checkdead {
     pub(crate) fn incidlelocked(_: i32) {}
 }
 
-/// Numbers of M's.
-pub(crate) mod count {
-    pub(crate) fn m_reserve_id() -> i64 {
-        unreachable!("no model makes a thread")
-    }
-}
-
 /// Goroutines that are locked to a thread, of which there are none.
 pub(crate) mod lockosthread {
     use crate::runtime::data::runtime2::{G, M};
@@ -25,40 +18,27 @@ pub(crate) mod lockosthread {
     pub(crate) fn wire_while_panicking(_: &G, _: &M) {}
 }
 
-/// Whether the scheduler stands still: in a model, a goroutine that is kept waits until it is
-/// woken.
-mod stall {
-    pub(super) const LOOK_NS: i64 = -1;
-
-    pub(super) struct Stall;
-
-    impl Stall {
-        pub(super) fn new() -> Self {
-            Stall
-        }
-
-        pub(super) fn look(&mut self) -> usize {
-            unreachable!("a sleep without a limit was over")
-        }
-    }
-}
-
 /// Threads, of which no model makes one.
-pub(crate) mod new {
+pub(crate) mod thread {
     use std::io;
 
-    use crate::runtime::data::runtime2::P;
+    use crate::runtime::data::link::Link;
+    use crate::runtime::data::runtime2::{M, P};
+    use crate::runtime::m::spinning::Spinning;
+
+    pub(crate) struct AllM(pub(crate) Link<M>);
+
+    loom::lazy_static! {
+        pub(crate) static ref ALLM: AllM = AllM(Link::null());
+    }
+
+    pub(crate) fn m_reserve_id() -> i64 {
+        unreachable!("no model makes a thread")
+    }
 
     pub(crate) fn newm(_: Option<fn()>, _: Option<&'static P>, _id: i64) -> io::Result<()> {
         unreachable!("no model makes a thread")
     }
-}
-
-pub(crate) mod no_thread {
-    use std::io;
-
-    use crate::runtime::data::runtime2::P;
-    use crate::runtime::m::spinning::Spinning;
 
     pub(crate) fn no_thread(_: &'static P, _: Option<Spinning>, _: &io::Error) {
         unreachable!("no model makes a thread")

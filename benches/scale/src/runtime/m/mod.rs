@@ -1,7 +1,5 @@
 //! M's as they ship: how they sleep, and are woken; an M is a thread of the simulation.
 
-#[path = "../../../../../src/runtime/m/idle.rs"]
-pub(crate) mod idle;
 #[path = "../../../../../src/runtime/m/spinning.rs"]
 pub(crate) mod spinning;
 #[path = "../../../../../src/runtime/m/startm.rs"]
@@ -12,24 +10,20 @@ pub(crate) mod checkdead {
     pub(crate) fn checkdead() {}
 }
 
-/// How many there are.
-pub(crate) mod count {
-    use crate::runtime::data::runtime2::sched;
+/// Making threads, of which there is always one to be had.
+pub(crate) mod thread {
+    use std::io;
+
+    use crate::runtime::base::this::add_m;
+    use crate::runtime::data::runtime2::{M, P, sched};
+    use crate::runtime::m::spinning::Spinning;
+    use crate::runtime::sched::mstart;
+    use crate::sim;
+    use crate::sim::cost;
 
     pub(crate) fn m_reserve_id() -> i64 {
         sched().mnext.replace(sched().mnext.get() + 1)
     }
-}
-
-/// Making threads.
-pub(crate) mod new {
-    use std::io;
-
-    use crate::runtime::base::this::add_m;
-    use crate::runtime::data::runtime2::{M, P};
-    use crate::runtime::sched::mstart;
-    use crate::sim;
-    use crate::sim::cost;
 
     pub(crate) fn newm(f: Option<fn()>, pp: Option<&'static P>, _id: i64) -> io::Result<()> {
         let mp = M::new();
@@ -40,14 +34,6 @@ pub(crate) mod new {
         sim::kernel(clone);
         Ok(())
     }
-}
-
-/// There is always a thread to be had.
-pub(crate) mod no_thread {
-    use std::io;
-
-    use crate::runtime::data::runtime2::P;
-    use crate::runtime::m::spinning::Spinning;
 
     pub(in crate::runtime) fn no_thread(_: &P, _: Option<Spinning>, _: &io::Error) {
         unreachable!("a thread could be made")

@@ -98,6 +98,11 @@ pub(crate) fn nanotime() -> i64 {
     NOW.load(Relaxed)
 }
 
+/// No model waits for a thread to sleep.
+pub(crate) fn thread_sleeps(_: u64) -> bool {
+    false
+}
+
 pub(crate) fn this_thread_cpu_time() -> i64 {
     0
 }

@@ -185,9 +185,8 @@ pub(crate) use g::status::{
 #[cfg(feature = "tracing")]
 pub(crate) use g::values::Values;
 pub(crate) use g::values::{Inherited, Key, begin_locals, end_locals, with_values};
-pub(crate) use lock::lock2::{lock_of_port, unlock_of_port};
 pub(crate) use lock::note::{noteclear, notewakeup};
-pub(crate) use lock::port::PortMutex;
+pub(crate) use lock::port::{PortMutex, lock_of_port, unlock_of_port};
 pub(crate) use lock::{lock, unlock};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
 pub(crate) use m::sigstack::{init_sigmask, with_signals_blocked};

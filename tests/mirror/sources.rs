@@ -65,7 +65,7 @@ fn functions(path: &str) -> Vec<Function> {
     }
 }
 
-/// Modules inside of a file hold its tests.
+/// The functions that an item defines; those of a file's tests don't count.
 fn in_rust(item: &Item) -> Vec<Function> {
     match item {
         Item::Fn(function) => vec![Function { owner: None, name: function.sig.ident.to_string() }],
@@ -87,6 +87,9 @@ fn in_rust(item: &Item) -> Vec<Function> {
             let functions = item.mac.parse_body_with(signatures).unwrap_or_default();
             let names = functions.iter().map(|function| function.sig.ident.to_string());
             names.map(|name| Function { owner: None, name }).collect()
+        }
+        Item::Mod(module) if module.ident != "tests" => {
+            module.content.iter().flat_map(|(_, items)| items).flat_map(in_rust).collect()
         }
         _ => Vec::new(),
     }

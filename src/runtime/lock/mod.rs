@@ -18,27 +18,19 @@
 //! | --- | --- |
 //! | `mod.rs` | the names that other rooms use |
 //! | `key.rs` | the protocol: two words and a futex. `key32`, `mutexContended` |
-//! | `lock2.rs` | `lock2`, `unlock2`: the protocol, and the count of locks in the M |
-//! | `mutex.rs` | `lock`, `unlock`, for callers that know their M, and with a rank; a mutex in a static |
+//! | `mutex.rs` | `lock`, `unlock`, for callers that know their M, and with a rank; `lock2`, `unlock2`, which count the locks in the M; a mutex in a static |
 //! | `note.rs` | `noteclear`, `notewakeup`, `notesleep`, `notetsleep`, `notetsleep_internal` |
 //! | `port.rs` | a port's lock, whose memory may go when it is released: Go's protocol, one word |
-//! | `rank.rs` | the ranks and their partial order: `lockrank.go` |
-//! | `rank_on.rs` | `lockInit`, `lockWithRank`, `assertLockHeld`, `assertWorldStopped`: debug builds |
-//! | `rank_off.rs` | the same names, which do nothing, for release builds |
+//! | `rank.rs` | the ranks and their partial order; in debug builds `lockInit`, `lockWithRank`, `assertLockHeld`, `assertWorldStopped`, which do nothing in release builds |
 
 mod key;
-pub(super) mod lock2;
 pub(super) mod mutex;
 pub(super) mod note;
 pub(super) mod port;
 pub(super) mod rank;
-#[cfg(not(debug_assertions))]
-mod rank_off;
-#[cfg(debug_assertions)]
-mod rank_on;
 
 #[cfg(feature = "std")]
-pub(super) use lock2::foreign_locks;
+pub(super) use mutex::foreign_locks;
 pub(crate) use mutex::{lock, unlock};
 pub(super) use mutex::{lock_on, unlock_and_hold, unlock_on};
 pub(super) use rank::assert_lock_held;

@@ -5,7 +5,11 @@
 //! reference, or when the goroutine goes on that has parked and released the lock. So here a
 //! release is one swap, after which only the word's address is used. The swap costs some 6 ns more.
 
+use std::mem;
+
+use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
+use crate::runtime::base::this::{held, hold, this_m};
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::lock::key::spin;
 
@@ -20,6 +24,26 @@ const SLEEPING: u32 = 2;
 pub(crate) struct PortMutex {
     pub(in crate::runtime) key: AtomicU32,
     unused: u32,
+}
+
+/// Takes a lock of a port's, which has no rank. Go's `lock2`.
+pub(crate) fn lock_of_port(l: &PortMutex) {
+    if let Some(mp) = this_m() {
+        mem::forget(hold(mp));
+    }
+    l.lock();
+}
+
+/// Undoes [`lock_of_port`]. Go's `unlock2`.
+pub(crate) fn unlock_of_port(l: &PortMutex) {
+    if !l.unlock() {
+        throw("unlock of unlocked lock");
+    }
+    let mp = this_m();
+    if mp.is_some_and(|mp| mp.locks.get() <= 0) {
+        throw("runtime·unlock: lock count");
+    }
+    drop(mp.map(held));
 }
 
 impl PortMutex {

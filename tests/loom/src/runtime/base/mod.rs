@@ -88,6 +88,10 @@ pub(crate) mod this {
         Held(mp)
     }
 
+    pub(crate) fn held(mp: &'static M) -> Held {
+        Held(mp)
+    }
+
     impl Held {
         pub(crate) fn p(&self) -> Option<&'static P> {
             self.0.p()

@@ -20,7 +20,7 @@
 //     sched.bp -> |  x29                     |  a frame record: the chain goes on
 //
 // That is ASYNC_PREEMPT_FRAME bytes. gosched_x_reg_restore needs some more on the way back;
-// both together are ASYNC_PREEMPT_STACK bytes (src/runtime/preempt/safe_point.rs). If there
+// both together are ASYNC_PREEMPT_STACK bytes (src/runtime/preempt/preemptible.rs). If there
 // is less room, the handler lets the goroutine go on.
 //
 // The way back. No instruction jumps to an address and leaves every register as it is. The

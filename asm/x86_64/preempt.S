@@ -22,7 +22,7 @@
 //     sched.sp  -> |  r15                     |
 //
 // That and the room that gosched_x_reg_restore needs on the way back are ASYNC_PREEMPT_STACK
-// bytes (src/runtime/preempt/safe_point.rs). If there is less room, the handler lets the
+// bytes (src/runtime/preempt/preemptible.rs). If there is less room, the handler lets the
 // goroutine go on.
 //
 // To an unwinder each frame here is a signal frame: the unwinder looks up the caller at the

@@ -211,7 +211,7 @@ pub struct MExt {
     pub stack_limit_lock: Mutex,
     /// The word of this thread that compilers' checks compare rsp with: `mem/stack_limit.rs`.
     pub stack_limit: Cell<Option<&'static AtomicUsize>>,
-    /// What its goroutine is asked for by a signal: `preempt/asked.rs`.
+    /// What its goroutine is asked for by a signal: `preempt/ask.rs`.
     pub asked: AtomicU32,
     /// In which time slice, by [`P::schedtick`].
     pub asked_in: AtomicU32,

@@ -26,8 +26,7 @@ use crate::runtime::m::thread::ALLM;
 use crate::runtime::m::turn::{let_some_go, places, turns_waiting};
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
-use crate::runtime::preempt::ask::ask_by_signal;
-use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::ask::{Asked, ask_by_signal};
 use crate::runtime::report::hogs::{Hog, may_ask};
 use crate::runtime::sched::detach::limit_reached;
 

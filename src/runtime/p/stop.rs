@@ -13,8 +13,7 @@ use crate::runtime::lock::note::notewakeup;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::owner::begin_slice;
 use crate::runtime::p::procs::procs;
-use crate::runtime::preempt::ask::{ask_by_signal, other_m, preemptone};
-use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::ask::{Asked, ask_by_signal, other_m, preemptone};
 
 /// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be
 /// missed.

@@ -1,15 +1,27 @@
-//! Asking a running goroutine to stop: Go's `preemptone` and `preemptM`.
+//! Asking a running goroutine to stop (Go's `preemptone` and `preemptM`), or its thread, beyond
+//! that, to let its P go.
+//!
+//! Each M notes which thread it has, and whether a signal is on its way there: the part of Go's
+//! `minit`, `unminit`, `preemptM` and `doSigPreempt` that they have in common.
+//!
+//! One signal at a time: a sender that finds `signal_pending` 0 makes it 1, and signals the thread
+//! that the M has; the handler there makes it 0 again. An M may get another thread when its own has
+//! ended, and a signal that was sent to the old one doesn't come then: so a new thread makes it 0,
+//! too.
+//!
+//! A signal that went to no thread, or to an old one, would be on its way for ever. So a sender
+//! that finds the 0 must find the thread's id: that is written before either 0, and each of the two
+//! is a release.
 
 use std::ptr;
-use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::async_preempt_off;
 use crate::runtime::base::os::{SIG_PREEMPT, signal_m};
 use crate::runtime::base::this::this_m;
+use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, M, P};
 use crate::runtime::mem::sizes::STACK_PREEMPT;
 use crate::runtime::mem::stack_limit::poison_stack_limit;
-use crate::runtime::preempt::asked::Asked;
 use crate::runtime::preempt::preemptible;
 
 /// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
@@ -71,5 +83,71 @@ fn send(mp: &M) {
         && !signal_m(thread, SIG_PREEMPT)
     {
         mp.signal_not_sent();
+    }
+}
+
+/// What the goroutine of an M is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(in crate::runtime) enum Asked {
+    /// Nothing.
+    Nothing = 0,
+    /// To go on without its P, because its thread sleeps, or somebody needs all P's.
+    Detach = 1,
+    /// To go on when its turn comes again, because it has computed for its time slice.
+    WaitForTurn = 2,
+}
+
+impl M {
+    /// Notes what its goroutine is asked for: the one that runs in this time slice of the P, by
+    /// [`schedtick`](crate::runtime2::P::schedtick). A signal is to follow.
+    pub(in crate::runtime) fn ask(&self, asked: Asked, schedtick: u32) {
+        // At worst a signal that is on its way comes too early for this, and it is asked again.
+        self.ext.asked_in.store(schedtick, Ordering::Relaxed);
+        self.ext.asked.store(asked as u32, Ordering::Release);
+    }
+
+    /// What was asked, on the M's own thread; it isn't any more.
+    pub(in crate::runtime) fn take_asked(&self) -> Asked {
+        match self.ext.asked.swap(0, Ordering::Acquire) {
+            0 => Asked::Nothing,
+            1 => Asked::Detach,
+            _ => Asked::WaitForTurn,
+        }
+    }
+}
+
+impl M {
+    /// Notes that this thread, whose id is `procid`, is the M's. Part of Go's `minit`.
+    pub(in crate::runtime) fn has_thread(&self, procid: u64) {
+        self.procid.store(procid, Ordering::Relaxed);
+        // Release pairs with send_signal.
+        self.signal_pending.store(0, Ordering::Release);
+    }
+
+    /// Notes that this thread, the M's, isn't the M's any more. Part of Go's `unminit`.
+    pub(in crate::runtime) fn has_no_thread(&self) {
+        self.procid.store(0, Ordering::Relaxed);
+    }
+
+    /// Claims the right to send a signal, unless one is on its way; returns the thread to send it
+    /// to. Part of Go's `preemptM`.
+    pub(super) fn send_signal(&self) -> Option<u64> {
+        // Acquire pairs with has_thread and signal_has_come.
+        self.signal_pending.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        Some(self.procid.load(Ordering::Relaxed))
+    }
+
+    /// Takes back [`send_signal`](Self::send_signal), for a signal that couldn't be sent: the next
+    /// one may be. At worst a thread that has come meanwhile gets two.
+    pub(in crate::runtime) fn signal_not_sent(&self) {
+        self.signal_pending.store(0, Ordering::Release);
+    }
+
+    /// Notes that the signal has come, on the M's thread. Part of Go's `doSigPreempt`.
+    pub(in crate::runtime) fn signal_has_come(&self) {
+        self.preempt_gen.fetch_add(1, Ordering::Relaxed);
+        // Release pairs with send_signal.
+        self.signal_pending.store(0, Ordering::Release);
     }
 }

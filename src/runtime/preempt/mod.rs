@@ -20,26 +20,20 @@
 //! - A request is best effort. The M may run another goroutine by the time of the request, or none,
 //!   and a word that the thread itself writes at each switch may be overwritten. A caller that
 //!   needs the stop asks again.
-//! - The signal handler's functions take no lock and allocate nothing: `safe_point.rs`,
-//!   `procid.rs`, and the look into the registry.
+//! - The signal handler's functions take no lock and allocate nothing: those that say where a
+//!   goroutine may be stopped, the look into the registry, and what an M notes of its thread.
 //! - A stack never moves at an asynchronous safe point.
 //!
 //! # Files
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `ask.rs` | `preemptone`, `preemptM` |
-//! | `asked.rs` | `Asked`: what else a goroutine is asked for |
-//! | `safe_point.rs` | `canPreemptM`, `wantAsyncPreempt`, `isAsyncSafePoint` |
-//! | `preemptible.rs` | the registry of preemptible code, and `preemptible!` |
+//! | `ask.rs` | `preemptone`, `preemptM`; `Asked`, what else a goroutine is asked for; which thread an M has, and whether a signal is on its way to it |
+//! | `preemptible.rs` | `canPreemptM`, `wantAsyncPreempt`, `isAsyncSafePoint`; the registry of preemptible code, and `preemptible!` |
 //! | `libc_code.rs` | where the C library's code is, in which a goroutine isn't kept |
-//! | `procid.rs` | which thread an M has, and whether a signal is on its way to it |
 //! | `xregs.rs` | `xRegSave`, `xRegRestore`: the vector registers of a preempted goroutine |
 
 pub(super) mod ask;
-pub(super) mod asked;
 pub(super) mod libc_code;
 pub(super) mod preemptible;
-mod procid;
-pub(super) mod safe_point;
 pub(super) mod xregs;

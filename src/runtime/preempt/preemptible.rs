@@ -1,5 +1,7 @@
-//! Preemptible code: where a goroutine may be stopped between any two instructions. Go's compiler
-//! knows this of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program says so.
+//! Where a goroutine may be stopped, if a signal comes: Go's `canPreemptM`, `wantAsyncPreempt` and
+//! `isAsyncSafePoint`. And preemptible code, where that is between any two instructions. Go's
+//! compiler knows this of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program
+//! says so.
 //!
 //! The signal handler looks a pc up, and can't wait for a lock: it reads a list that is never
 //! changed, only replaced by another. A thread that replaces the list frees the old one when no
@@ -13,15 +15,50 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::runtime::arch::preemptible_section;
+use crate::runtime::arch::{ASYNC_PREEMPT_FRAME, RED_ZONE, SP_ALIGN, preemptible_section, vectors_fit};
 use crate::runtime::base::this::with_room;
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, PRUNNING};
+use crate::runtime::g::explored::keeps_p;
+use crate::runtime::g::status::readgstatus;
+use crate::runtime::preempt::xregs::RESTORE_STACK;
 
-/// The ranges that were registered, sorted; null if there are none.
-static REGISTERED: AtomicPtr<Vec<Range<usize>>> = AtomicPtr::new(ptr::null_mut());
-/// How many signal handlers are looking at the list.
-static LOOKING: AtomicUsize = AtomicUsize::new(0);
-/// Held while the list is being replaced.
-static REPLACING: Mutex<()> = Mutex::new(());
+/// How many bytes of the goroutine's stack must be free for an asynchronous preemption. Go's
+/// `asyncPreemptStack`.
+const ASYNC_PREEMPT_STACK: usize = RED_ZONE + ASYNC_PREEMPT_FRAME + RESTORE_STACK;
+
+/// Whether the goroutine of `mp` may be preempted now. Go's `canPreemptM`.
+pub(in crate::runtime) fn can_preempt_m(mp: &M) -> bool {
+    mp.locks.get() == 0
+        && mp.mallocing.get() == 0
+        && mp.preemptoff.get().is_null()
+        && mp.p.peek().map_or_else(
+            || mp.ext.detached_since.load(Ordering::Relaxed) != 0,
+            |pp| pp.status.load(Ordering::Relaxed) == PRUNNING,
+        )
+}
+
+/// Whether somebody wants `gp`, which runs on `mp`, to stop. Go's `wantAsyncPreempt`.
+pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
+    (gp.preempt.load(Ordering::Relaxed) || mp.p.peek().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
+        && readgstatus(gp) & !GSCAN == GRUNNING
+        && !keeps_p(gp)
+}
+
+/// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no
+/// lock is held, its stack has room for its registers, and its code is preemptible. In a signal
+/// handler. Go's `isAsyncSafePoint`.
+pub(in crate::runtime) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool {
+    let stack = gp.stack.get();
+    mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
+        && can_preempt_m(mp)
+        // The stack pointer is in another stack if a handler of the program's has interrupted the
+        // goroutine.
+        && sp >= stack.lo + ASYNC_PREEMPT_STACK
+        && sp < stack.hi
+        && sp.is_multiple_of(SP_ALIGN)
+        && vectors_fit()
+        && contains(pc)
+}
 
 /// Whether there is preemptible code at all.
 pub(super) fn any() -> bool {
@@ -29,9 +66,16 @@ pub(super) fn any() -> bool {
 }
 
 /// Whether a goroutine may be stopped at `pc`. In a signal handler.
-pub(super) fn contains(pc: usize) -> bool {
+fn contains(pc: usize) -> bool {
     preemptible_section().contains(&pc) || look(|ranges| find(ranges, pc).is_some())
 }
+
+/// The ranges that were registered, sorted; null if there are none.
+static REGISTERED: AtomicPtr<Vec<Range<usize>>> = AtomicPtr::new(ptr::null_mut());
+/// How many signal handlers are looking at the list.
+static LOOKING: AtomicUsize = AtomicUsize::new(0);
+/// Held while the list is being replaced.
+static REPLACING: Mutex<()> = Mutex::new(());
 
 /// The range with `pc` in it.
 fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {

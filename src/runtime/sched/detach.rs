@@ -49,7 +49,7 @@ use crate::runtime::g::explored::{exploring, keeps_p};
 use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
 use crate::runtime::m::turn::wait_for_turn;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
-use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::ask::Asked;
 use crate::runtime::preempt::libc_code::in_libc;
 use crate::runtime::sched::syscall::exitsyscallfast;
 

@@ -16,7 +16,7 @@ use crate::runtime::mem::guard::UNGUARDED;
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::p::runq::{globrunqput, runqput};
 use crate::runtime::p::stop::asked_to_stop;
-use crate::runtime::preempt::safe_point::can_preempt_m;
+use crate::runtime::preempt::preemptible::can_preempt_m;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
 use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::schedule::{dropg, schedule};

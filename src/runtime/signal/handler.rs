@@ -15,7 +15,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::libc_code::find_libc;
-use crate::runtime::preempt::safe_point::{is_async_safe_point, want_async_preempt};
+use crate::runtime::preempt::preemptible::{is_async_safe_point, want_async_preempt};
 use crate::runtime::prof::hooks::sampler;
 use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::sched::detach::lose_p;

@@ -13,7 +13,7 @@ use crate::runtime::g::callers::left_at;
 use crate::runtime::g::explored::keeps_p;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::mem::sizes::{STACK_GUARD, STACK_PREEMPT, running_guard};
-use crate::runtime::preempt::safe_point::can_preempt_m;
+use crate::runtime::preempt::preemptible::can_preempt_m;
 use crate::runtime::preempt::xregs::{RESTORE_STACK, adjust_saved};
 use crate::runtime::sched::preempt::{Leave, stop_here};
 use crate::runtime::stack::copystack::{copystack, size_for};

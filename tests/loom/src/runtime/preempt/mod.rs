@@ -2,12 +2,8 @@
 
 #[path = "../../../../../src/runtime/preempt/ask.rs"]
 pub(crate) mod ask;
-#[path = "../../../../../src/runtime/preempt/asked.rs"]
-pub(crate) mod asked;
 #[cfg(test)]
 mod models_preempt;
-#[path = "../../../../../src/runtime/preempt/procid.rs"]
-pub(crate) mod procid;
 
 /// Code that may be stopped, of which there is some.
 pub(crate) mod preemptible {

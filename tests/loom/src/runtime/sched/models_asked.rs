@@ -7,8 +7,7 @@ use crate::runtime::base::os::signal_comes;
 use crate::runtime::base::this::hold;
 use crate::runtime::data::runtime2::{M, PIDLE};
 use crate::runtime::p::stop::take_from_syscall;
-use crate::runtime::preempt::ask::{ask_by_signal, preempt_m};
-use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::ask::{Asked, ask_by_signal, preempt_m};
 use crate::runtime::sched::models_detach::{assert_all_idle, check_with, hand_on, p, park, run_on, signal};
 
 /// What the handler does for each signal that has come to the thread of `mp`.

@@ -12,7 +12,7 @@ use crate::runtime::m::turn::turn_before_queue;
 use crate::runtime::p::owner::acquirep;
 use crate::runtime::p::procs::{procs, set_gomaxprocs};
 use crate::runtime::p::stop::{asked_to_stop, take_from_syscall};
-use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::ask::Asked;
 use crate::runtime::sched::detach::{hold_with_p, leave, lose_p};
 use crate::runtime::sched::found::resetspinning;
 use crate::runtime::sched::handoff::{handoffp, let_turn};

@@ -14,7 +14,7 @@ use crate::runtime::m::turn::{let_one_go, let_some_go, wait_for_turn};
 use crate::runtime::p::owner::pidleput;
 use crate::runtime::p::runq::globrunqput;
 use crate::runtime::p::stop::take_from_syscall;
-use crate::runtime::preempt::asked::Asked;
+use crate::runtime::preempt::ask::Asked;
 use crate::runtime::sched::detach::attached;
 use crate::runtime::sched::models_detach::{
     assert_all_idle, check_with, hand_on, need_p_and_park, p, park, retake, run_on, signal, stop_and_start,

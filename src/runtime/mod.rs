@@ -258,11 +258,9 @@ pub(crate) use stack::shrink::shrinkstack;
 pub(crate) use start::boot::{rt0_go, set_default_shared_locals, set_default_stack_size};
 pub(crate) use start::main_goroutine::run_main;
 pub(crate) use time::cancel::Cancellation;
-pub(crate) use time::duration::{nanos, until, when};
-pub(crate) use time::fire::{begin_timer, cancel_timer, end_timer, fire_timer, set_timer};
-pub(crate) use time::limit::{Limit, with_limit};
+pub(crate) use time::fire::{Limit, begin_timer, cancel_timer, end_timer, fire_timer, set_timer, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
-pub(crate) use time::sleep::time_sleep;
+pub(crate) use time::sleep::{nanos, time_sleep, until, when};
 pub(crate) use trace::note::{Note, cut, new_task, say};
 pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,

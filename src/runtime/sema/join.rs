@@ -6,7 +6,7 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::sched::join::{on_time, take_out, wait_for_end_unless};
 use crate::runtime::sched::ready::goready;
-use crate::runtime::time::limit::{Limit, with_limit};
+use crate::runtime::time::fire::{Limit, with_limit};
 
 /// [`wait_for_end`](crate::runtime::sched::join::wait_for_end) with a limit.
 pub(crate) fn wait_for_end_limited(gp: &'static G, limit: Limit<'_>) {

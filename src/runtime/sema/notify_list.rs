@@ -19,7 +19,7 @@ use crate::runtime::lock::unlock;
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sema::semacquire::{end_wait, ready_with_time};
-use crate::runtime::time::limit::{Limit, with_limit};
+use crate::runtime::time::fire::{Limit, with_limit};
 
 /// A list of waiters. Go's `notifyList`. As zeros it is empty.
 #[repr(C)]

@@ -20,7 +20,7 @@ use crate::runtime::sched::gosched::goyield;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::sema::root::{Dequeued, root_for, waits_at};
-use crate::runtime::time::limit::{Limit, with_limit};
+use crate::runtime::time::fire::{Limit, with_limit};
 
 /// Makes the goroutine of `s` ready. Go's `readyWithTime`.
 pub(super) fn ready_with_time(s: &Sudog) {

@@ -38,7 +38,7 @@ use crate::runtime::stdpark::entry::{Description, Entry, How, Node, Queued, Woke
 use crate::runtime::stdpark::gate::may_ready;
 use crate::runtime::stdpark::wait::{ANEW, CLOSED, Found, READY, TIMED_OUT, WAITS, Wait};
 use crate::runtime::stdpark::watch::watch;
-use crate::runtime::time::limit::{Limit, with_limit};
+use crate::runtime::time::fire::{Limit, with_limit};
 
 /// How many numbers have entries: the kernel's own limit, unless the administrator has raised it. A
 /// wait on a higher number blocks its thread.

@@ -28,7 +28,7 @@ use crate::runtime::lock::unlock;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::stdpark::sizes::BUCKET_BITS;
-use crate::runtime::time::limit::{Limit, with_limit};
+use crate::runtime::time::fire::{Limit, with_limit};
 
 /// All bits of a waiter's set: a wait without one.
 pub(super) const ANY_BIT: u32 = u32::MAX;

@@ -57,7 +57,7 @@ impl Cancellation {
         }
     }
 
-    /// Calls `sleep` as [`with_limit`](super::limit::with_limit) does.
+    /// Calls `sleep` as [`with_limit`](super::fire::with_limit) does.
     ///
     /// # Safety
     /// As there.

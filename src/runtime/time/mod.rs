@@ -16,15 +16,11 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `modify.rs` | `addtimer`, `deltimer`, `modtimer` |
-//! | `fire.rs` | timers that have no effect once they are stopped or reset |
-//! | `limit.rs` | waits that a timer or a cancellation may end: `with_limit`, `Limit` |
+//! | `fire.rs` | timers that have no effect once they are stopped or reset; waits that a timer or a cancellation may end: `with_limit`, `Limit` |
 //! | `cancel.rs` | `Cancellation` |
-//! | `sleep.rs` | `timeSleep`, `resetForSleep`, `goroutineReady` |
-//! | `duration.rs` | from durations and instants to the runtime's clock: `when` |
+//! | `sleep.rs` | `timeSleep`, `resetForSleep`, `goroutineReady`; from durations and instants to the runtime's clock: `when` |
 
 pub(super) mod cancel;
-pub(super) mod duration;
 pub(super) mod fire;
-pub(super) mod limit;
 pub(super) mod modify;
 pub(super) mod sleep;

@@ -1,12 +1,14 @@
-//! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`.
+//! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`. And from a `Duration` or an
+//! `Instant` to the nanoseconds that timers count in: Go's `when`, in `time/sleep.go`.
 
 use std::ffi::c_void;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use crate::runtime::base::this::{goroutine, with_room};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::data::timer::{MAX_WHEN, Timer};
-use crate::runtime::explore::clock::{now, timers_p};
+use crate::runtime::explore::clock::{instant_now, now, timers_p};
 use crate::runtime::p::timer::acquire_timer;
 use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
@@ -63,4 +65,20 @@ unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
 unsafe extern "C" fn goroutine_ready(gp: *mut c_void, _seq: usize) {
     // SAFETY: time_sleep has set the G that parks as the timer's argument, and G's are never freed.
     goready(unsafe { &*gp.cast::<G>() });
+}
+
+/// The time `ns` nanoseconds from now, or the end of time if that is earlier. Go's `when`, in
+/// `time/sleep.go`.
+pub(crate) fn when(ns: i64) -> i64 {
+    now().saturating_add(ns)
+}
+
+/// A duration in nanoseconds, 292 years at most.
+pub(crate) fn nanos(d: Duration) -> i64 {
+    i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// How long it is until `deadline`, zero if that has passed.
+pub(crate) fn until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(instant_now())
 }

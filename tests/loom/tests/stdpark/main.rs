@@ -1,6 +1,6 @@
 //! Models of waits at futexes: no wake is lost, and the calls of wakes count each wait that was
 //! woken once. A wake that is left to sysmon is done. `stdpark/table.rs` and `later.rs`,
-//! `time/limit.rs` and `fire.rs`, and `p/sysmon_sleep.rs` are the files that ship. (loom fails if
+//! `time/fire.rs`, and `p/sysmon_sleep.rs` are the files that ship. (loom fails if
 //! all threads are blocked, and a waiter whose wake is lost is.)
 //!
 //! Models of waits for descriptors, too: each wait ends once, by an event, by its time or by a

@@ -3,8 +3,6 @@
 pub(crate) mod clock {
     use std::time::Instant;
 
-    pub(crate) use crate::runtime::base::os::nanotime as now;
-
     pub(crate) fn instant_now() -> Instant {
         Instant::now()
     }

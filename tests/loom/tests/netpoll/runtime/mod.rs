@@ -20,4 +20,4 @@ pub(crate) use pollwait::ops::{
     poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
 pub(crate) use sched::must_wait::must_wait;
-pub(crate) use time::duration::{nanos, until};
+pub(crate) use time::sleep::{nanos, until};

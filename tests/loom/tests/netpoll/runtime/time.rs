@@ -1,7 +1,18 @@
-//! Durations as they ship, and a stand-in for setting timers: one fires when a model says so.
+//! Stand-ins: durations, and setting timers, of which one fires when a model says so.
 
-#[path = "../../../../../src/runtime/time/duration.rs"]
-pub(crate) mod duration;
+pub(crate) mod sleep {
+    use std::time::{Duration, Instant};
+
+    use crate::runtime::explore::clock::instant_now;
+
+    pub(crate) fn nanos(d: Duration) -> i64 {
+        d.as_nanos() as i64
+    }
+
+    pub(crate) fn until(deadline: Instant) -> Duration {
+        deadline.saturating_duration_since(instant_now())
+    }
+}
 
 pub(crate) mod modify {
     use std::ffi::c_void;

@@ -3,8 +3,6 @@
 
 #[path = "../../../../../src/runtime/time/fire.rs"]
 pub(crate) mod fire;
-#[path = "../../../../../src/runtime/time/limit.rs"]
-pub(crate) mod limit;
 
 /// Waits that somebody cancels, of which there are none.
 pub(crate) mod cancel {

@@ -129,10 +129,9 @@ pub use embed::trace::{Event, Tracer, set_tracer};
 pub use mem::morestack_check::with_stack;
 pub use netpoll::epoll::netpoll_is_poll_descriptor;
 pub use netpoll::poll_desc::{Mode, PollDesc, PollError};
-pub use pollwait::deadline::poll_runtime_poll_set_deadline;
-pub use pollwait::ops::{
+pub use pollwait::{
     poll_runtime_poll_close, poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
-    poll_runtime_poll_unblock, poll_runtime_poll_wait,
+    poll_runtime_poll_set_deadline, poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
 pub use preempt::preemptible::{PreemptibleError, PreemptibleRegistration, register_preemptible};
 #[cfg(feature = "tokio")]
@@ -196,11 +195,11 @@ pub(crate) use mem::sizes::{
     MAIN_KIND, default_kind, fixed_kind, own_locals_are_default, room_for, too_large, with_own_locals,
 };
 pub(crate) use monitor::scavenge::free_os_memory;
-pub(crate) use netpoll::waiter::Later;
+pub(crate) use netpoll::poll_desc::Later;
 pub(crate) use p::free_lists::gcount;
 pub(crate) use p::stop::preemptall;
 pub(crate) use p::timer::in_a_heap;
-pub(crate) use pollwait::ops::{poll_runtime_poll_end, poll_runtime_poll_go_on, poll_runtime_poll_later};
+pub(crate) use pollwait::{poll_runtime_poll_end, poll_runtime_poll_go_on, poll_runtime_poll_later};
 pub(crate) use preempt::preemptible::unregister_preemptible;
 #[cfg(feature = "pprof")]
 pub(crate) use prof::{

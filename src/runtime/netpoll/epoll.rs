@@ -18,10 +18,10 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::gqueue::{GList, GQueue};
-use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
 #[cfg(feature = "std")]
 use crate::runtime::netpoll::marked;
 use crate::runtime::netpoll::poll_desc::PollDesc;
+use crate::runtime::netpoll::ready::{netpollevent, tagged_pointer_pack};
 
 /// The epoll instance, -1 while there is none. Its release pairs with the acquire in [`epfd`]: a
 /// thread that sees the instance also sees `NETPOLL_EVENT_FD`. Go's `epfd`.

@@ -31,35 +31,34 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `mod.rs` | `netpollGenericInit`, `netpollinited` |
+//! | `mod.rs` | `netpollGenericInit`, `netpollinited`; `pollCache.alloc`, `pollCache.free` |
 //! | `count.rs` | `netpollAnyWaiters`, `netpollAdjustWaiters` |
 //! | `epoll.rs` | `netpollinit`, `netpollopen`, `netpollclose`, `netpollBreak`, `netpoll` |
-//! | `event.rs` | from an event to a descriptor's readiness; `taggedPointerPack` |
-//! | `ready.rs` | `netpollready`, `netpollunblock`: takes out the goroutine that has parked |
-//! | `waiter.rs` | a waiter: a goroutine that has parked, or one that is made when the wait is over |
-//! | `poll_desc.rs` | `pollDesc`, `pollInfo`, and the states of its semaphores |
+//! | `ready.rs` | from an event to goroutines: `taggedPointerPack`, `netpollevent`, `netpollready`, `netpollunblock` |
+//! | `poll_desc.rs` | `pollDesc`, `pollInfo`, the states of its semaphores; `Waiter`: what waits there |
 //! | `marked.rs` | registrations of other rooms, which get their events |
-//! | `cache.rs` | `pollCache.alloc`, `pollCache.free` |
 
-pub(super) mod cache;
 mod count;
 pub(super) mod epoll;
-mod event;
 #[cfg(feature = "std")]
 pub(super) mod marked;
 pub(super) mod poll_desc;
 pub(super) mod ready;
-pub(super) mod waiter;
 
 pub(super) use count::{netpoll_adjust_waiters, netpoll_any_waiters};
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use crate::runtime::arch::sanitizer::holds_roots;
 use crate::runtime::base::os::nanotime;
+use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, sched};
 use crate::runtime::lock::mutex::SharedMutex;
+use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::netpoll::poll_desc::{PollDesc, TAGGED_POINTER_BITS};
 
 /// Whether the poller is made, with epoll or without. Go's `netpollInited`.
 static NETPOLL_INITED: AtomicBool = AtomicBool::new(false);
@@ -112,4 +111,80 @@ fn begin_to_poll() {
 #[inline(always)]
 pub(in crate::runtime) fn netpollinited() -> bool {
     NETPOLL_INITED.load(Ordering::SeqCst)
+}
+
+/// The size of a block of `PollDesc`s that are made at once, in bytes. Go's `pollBlockSize`.
+const POLL_BLOCK_SIZE: usize = 4 * 1024;
+
+/// The unused `PollDesc`s. Their memory is never given back. Go's `pollCache`.
+pub(in crate::runtime) struct PollCache {
+    lock: Mutex,
+    first: Link<PollDesc>,
+}
+
+// SAFETY: the lock protects the list.
+unsafe impl Sync for PollCache {}
+
+/// Go's `pollcache`.
+pub(in crate::runtime) static POLLCACHE: PollCache = PollCache { lock: Mutex::new(), first: Link::null() };
+
+impl PollCache {
+    /// Returns an unused `PollDesc`, with the marks of its last use. Go's `pollCache.alloc`.
+    pub(in crate::runtime) fn alloc(&self) -> io::Result<&'static PollDesc> {
+        let pd = self.take().or_else(|| self.refill()).ok_or(io::ErrorKind::OutOfMemory)?;
+        lock_init(&pd.lock, LockRank::POLL_DESC);
+        Ok(pd)
+    }
+
+    fn take(&self) -> Option<&'static PollDesc> {
+        lock(&self.lock);
+        let pd = self.first.get();
+        if let Some(pd) = pd {
+            self.first.set(pd.link.get());
+        }
+        unlock(&self.lock);
+        pd
+    }
+
+    fn put(&self, pds: &'static [PollDesc]) {
+        lock(&self.lock);
+        for pd in pds {
+            pd.link.set(self.first.get());
+            self.first.set(Some(pd));
+        }
+        unlock(&self.lock);
+    }
+
+    /// Makes a block of `PollDesc`s if there is memory, and returns one of them. The lock isn't
+    /// held, because an allocator may wait for the kernel.
+    #[cold]
+    fn refill(&self) -> Option<&'static PollDesc> {
+        const N: usize = POLL_BLOCK_SIZE / size_of::<PollDesc>();
+        let layout = Layout::new::<[PollDesc; N]>();
+        // SAFETY: the layout isn't empty.
+        let block: *mut PollDesc = unsafe { alloc_zeroed(layout) }.cast();
+        if block.is_null() {
+            return None;
+        }
+        // SAFETY: the block has room for N and is never freed, and a `PollDesc` that is all zero is
+        // a valid, unused one.
+        let pds: &'static [PollDesc] = unsafe { std::slice::from_raw_parts(block, N) };
+        holds_roots(block.cast(), size_of_val(pds));
+        let (pd, others) = pds.split_first()?;
+        self.put(others);
+        Some(pd)
+    }
+
+    /// Takes `pd` back. Go's `pollCache.free`.
+    pub(in crate::runtime) fn free(&self, pd: &'static PollDesc) {
+        lock(&pd.lock);
+        // With another `fdseq`, events of this use that an M polls right now are stale and make no
+        // goroutine ready.
+        let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);
+        pd.fdseq.store(fdseq, Ordering::SeqCst);
+        pd.publish_info();
+        unlock(&pd.lock);
+
+        self.put(std::slice::from_ref(pd));
+    }
 }

@@ -1,4 +1,10 @@
-//! [`PollDesc`]: the poller's struct for each descriptor.
+//! [`PollDesc`], the poller's struct for each descriptor, and the [`Waiter`] in one of its
+//! semaphores.
+//!
+//! A waiter is a goroutine that has parked, or a [`Later`], from which a goroutine is made when the
+//! wait is over. A goroutine that waits keeps the page in which its stack begins, because pointers
+//! to that page may be anywhere. So a goroutine that needs nothing on its stack after the wait ends
+//! instead of parking, and leaves a `Later`.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -57,8 +63,8 @@ pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 
 /// The poller's struct for a descriptor. Go's `pollDesc`.
 ///
-/// Its memory stays a `PollDesc` forever (`cache.rs`): the kernel has its address and may still
-/// report events of a descriptor that has been closed, and timers may be about to fire.
+/// Its memory stays a `PollDesc` forever (Go's `pollCache`): the kernel has its address and may
+/// still report events of a descriptor that has been closed, and timers may be about to fire.
 ///
 /// `rg` and `wg` are two binary semaphores, for the reader and the writer. Each is `PD_NIL`, or:
 ///
@@ -68,8 +74,8 @@ pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 ///   `PD_WAIT`, unless the semaphore has changed by then: to `PD_READY`, or to `PD_NIL` after a
 ///   deadline or a close.
 /// - a G that has parked. The thread that replaces the G makes it ready.
-/// - a `Later` (`waiter.rs`), with a bit beside its address. The thread that replaces the `Later`
-///   makes the goroutine, and makes that goroutine ready.
+/// - a `Later`, with a bit beside its address. The thread that replaces the `Later` makes the
+///   goroutine, and makes that goroutine ready.
 ///
 /// The fields that every wait and every event use come first, in one cache line.
 #[repr(C, align(64))]
@@ -187,6 +193,12 @@ impl PollDesc {
     }
 }
 
+impl fmt::Debug for PollDesc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PollDesc").field("fd", &self.fd.get()).finish_non_exhaustive()
+    }
+}
+
 /// The bits of `fdseq` that are in a [`PollInfo`].
 fn info_seq(fdseq: usize) -> u32 {
     fdseq as u32 & POLL_FD_SEQ_MASK
@@ -246,8 +258,53 @@ impl PollInfo {
     }
 }
 
-impl fmt::Debug for PollDesc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PollDesc").field("fd", &self.fd.get()).finish_non_exhaustive()
+/// A goroutine that has parked, or a [`Later`], with its bit.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Waiter(*mut G);
+
+impl Waiter {
+    /// A goroutine that is yet to be made.
+    pub(in crate::runtime) fn later(later: *mut Later) -> Self {
+        Waiter(later.map_addr(|addr| addr | LATER).cast())
+    }
+
+    /// The waiter that was found in a semaphore.
+    pub(super) fn found(semaphore: *mut G) -> Self {
+        Waiter(semaphore)
+    }
+
+    /// The waiter's representation in a semaphore.
+    pub(in crate::runtime) fn in_semaphore(self) -> *mut G {
+        self.0
+    }
+
+    /// The goroutine, to be made ready. The caller holds no lock, and has room on its stack.
+    ///
+    /// # Safety
+    /// The caller has taken the waiter out of the semaphore, or has never put it there, so no other
+    /// thread calls this for the waiter. The `make` of a `Later` may be called with that `Later`,
+    /// on any thread.
+    #[inline(always)]
+    pub(in crate::runtime) unsafe fn goroutine(self) -> &'static G {
+        if self.0.addr() & LATER == 0 {
+            // SAFETY: without the bit it is a G that was parked, and G's are never freed.
+            return unsafe { &*self.0 };
+        }
+        let later: *mut Later = self.0.map_addr(|addr| addr & !LATER).cast();
+        // SAFETY: the `Later` stays until `make` takes it, and `make` is called once, as the caller
+        // says.
+        unsafe { ((*later).make)(later) }
     }
 }
+
+/// Stands for a goroutine that is yet to be made. It is the first field of a struct with the
+/// goroutine's data.
+#[repr(C, align(8))]
+pub(crate) struct Later {
+    /// Makes the goroutine, which waits to be made ready, and takes ownership of the struct that
+    /// contains this.
+    pub(crate) make: unsafe fn(*mut Later) -> &'static G,
+}
+
+/// A bit beside the address of a [`Later`]. The constants of a semaphore are less than that.
+const LATER: usize = 4;

@@ -1,8 +1,8 @@
 //! Models of the poller. A waiter goes on when its descriptor becomes ready, is closed, or has its
 //! deadline pass, and no readiness is lost. A late event of a descriptor's earlier use does nothing
-//! to a later one. The files that ship are `netpoll/poll_desc.rs`, `ready.rs` and `event.rs`,
-//! `pollwait`, and `net/registration.rs`. (loom fails if all threads are blocked, and a thread that
-//! waits in vain is blocked.)
+//! to a later one. The files that ship are `netpoll/poll_desc.rs` and `ready.rs`, `pollwait.rs`,
+//! and `net/registration.rs`. (loom fails if all threads are blocked, and a thread that waits in
+//! vain is blocked.)
 //!
 //! The rest is stand-ins, with the paths and names that these files use. A goroutine is a thread,
 //! the kernel is a flag, and a timer fires when a model says so.

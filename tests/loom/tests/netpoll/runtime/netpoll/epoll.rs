@@ -7,10 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::data::gqueue::GQueue;
-use crate::runtime::netpoll::event::{netpollevent, tagged_pointer_pack};
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::netpoll::poll_desc::PollDesc;
-use crate::runtime::netpoll::ready::netpollready;
+use crate::runtime::netpoll::ready::{netpollevent, netpollready, tagged_pointer_pack};
 use crate::runtime::sched::ready::goready;
 
 loom::lazy_static! {

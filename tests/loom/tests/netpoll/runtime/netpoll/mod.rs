@@ -1,16 +1,14 @@
 //! The poller: what it has for a descriptor, and what it does when the kernel tells something of
 //! one.
 
-pub(crate) mod cache;
+mod cache;
 pub(crate) mod epoll;
-#[path = "../../../../../../src/runtime/netpoll/event.rs"]
-mod event;
 #[path = "../../../../../../src/runtime/netpoll/poll_desc.rs"]
 pub(crate) mod poll_desc;
 #[path = "../../../../../../src/runtime/netpoll/ready.rs"]
 pub(crate) mod ready;
-#[path = "../../../../../../src/runtime/netpoll/waiter.rs"]
-pub(crate) mod waiter;
+
+pub(crate) use cache::POLLCACHE;
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};

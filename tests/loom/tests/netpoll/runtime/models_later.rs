@@ -1,7 +1,7 @@
 //! Waiting without a goroutine: one is made, once, when the wait is over.
 
 use crate::runtime::data::runtime2::G;
-use crate::runtime::netpoll::waiter::Later;
+use crate::runtime::netpoll::poll_desc::Later;
 use crate::*;
 
 /// A goroutine that is to be made. It exists already, and waits to be made ready.

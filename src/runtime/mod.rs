@@ -209,10 +209,10 @@ pub(crate) use prof::{
     walk::Copies,
 };
 pub(crate) use report::explored::{left_behind, story};
-pub(crate) use report::goroutine_panic::{fatalpanic, fatalpanic_of_port};
+pub(crate) use report::panic::{fatalpanic, fatalpanic_of_port};
 #[cfg(feature = "pprof")]
 pub(crate) use report::{
-    goroutines::{Doing, each_goroutine},
+    dump::{Doing, each_goroutine},
     symbols::{Symbol, Symbols, Whose},
 };
 pub(crate) use sched::coro::{coroswitch, coroswitch_of_two, newcoro};

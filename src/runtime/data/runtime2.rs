@@ -534,7 +534,7 @@ pub struct G {
     /// The pc of the call that made it; 0 if [`GExt::created_at`] knows better.
     pub gopc: Cell<usize>,
     /// The goroutines that made its maker, with `GODEBUG=tracebackancestors=N`:
-    /// `report/ancestors.rs`.
+    /// `report/traceback.rs`.
     pub ancestors: Cell<*mut c_void>,
     /// Its function. Assembly knows the offset.
     pub startpc: Cell<usize>,

@@ -35,7 +35,7 @@ use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstat
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::mem::pagemap::Pagemap;
 use crate::runtime::p::procs::gomaxprocs;
-use crate::runtime::report::wait_since::note_wait;
+use crate::runtime::report::traceback::note_wait;
 
 /// For how long a goroutine has waited when its dead stack goes back, and the least time from the
 /// begin of a pass to that of the next, in nanoseconds, before [`period`] scales it.

@@ -1,19 +1,36 @@
-//! Writing the stack of every goroutine of a program that goes on: Go's `runtime.Stack`, of all.
+//! What every goroutine of a program that goes on does: as text, with the stacks (Go's
+//! `runtime.Stack`, of all), and as data for a profile (`goroutineProfileWithLabels`, in
+//! `mprof.go`).
+//!
+//! The world isn't stopped. [`look`] suspends one goroutine at a time, if it can be suspended,
+//! while it finds its frames.
 
 use std::io;
 use std::ptr;
+#[cfg(feature = "pprof")]
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{getg, systemstack, systemstack_scannable};
+use crate::runtime::base::debug::patience;
+use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::whoami;
-use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, WaitReason};
+use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING, WaitReason};
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
-use crate::runtime::g::status::{cas_g_from_waiting, cas_g_to_waiting, readgstatus};
-use crate::runtime::report::ancestors::Origin;
-use crate::runtime::report::look::look;
+use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
+#[cfg(feature = "pprof")]
+use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
+use crate::runtime::g::status::{
+    cas_g_from_waiting, cas_g_to_waiting, casfrom_gscanstatus, castogscanstatus, readgstatus,
+};
 use crate::runtime::report::symbols::Symbols;
-use crate::runtime::report::traceback::{traceback, write_header};
+#[cfg(feature = "pprof")]
+use crate::runtime::report::traceback::what_it_does;
+use crate::runtime::report::traceback::{Origin, traceback, write_header};
 use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
+use crate::runtime::signal::snapshot;
+use crate::runtime::world::suspend::{resume_g, suspend_g_until};
 
 /// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of
 /// all.
@@ -123,4 +140,98 @@ fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>
         // Writing to a string doesn't fail.
         let _ = traceback(out, symbols, pcs.as_ref(), &origin);
     }
+}
+
+/// What a goroutine does.
+#[cfg(feature = "pprof")]
+pub(crate) struct Doing {
+    /// Its frames; none if they can't be had.
+    pub(crate) pcs: Pcs,
+    /// What it waits for, or its state.
+    pub(crate) what: &'static str,
+    /// None, too, where it runs and doesn't stop.
+    pub(crate) labels: Option<Arc<LabelMap>>,
+}
+
+/// Has `f` get what each goroutine does, but the runtime's own. The world isn't stopped: each
+/// goroutine is, for as long as it is looked at. On a thread that isn't ours.
+#[cfg(feature = "pprof")]
+pub(crate) fn each_goroutine(mut f: impl FnMut(Doing)) {
+    for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
+        let looked = look(gp, None, |looked| {
+            let labels = if looked.still { get_prof_label(gp) } else { None };
+            (!gp.ext.system.get()).then(|| (what_it_does(gp, looked.status), labels))
+        });
+        if let Some((pcs, Some((what, labels)))) = looked {
+            f(Doing { pcs: pcs.unwrap_or(Pcs::NONE), what, labels });
+        }
+    }
+}
+
+/// A goroutine that doesn't end meanwhile.
+struct Looked {
+    /// Its state, without the scan bit.
+    status: u32,
+    /// Whether it stands still, so that nothing of its own changes.
+    #[cfg_attr(not(feature = "pprof"), expect(dead_code))]
+    still: bool,
+}
+
+/// Has `note` look at `gp`, and finds its frames, if they can be had; none if it hasn't begun or
+/// has ended. `me` is the caller's goroutine. On g0, or on a thread that isn't ours.
+fn look<T>(gp: &'static G, me: Option<&G>, mut note: impl FnMut(&Looked) -> T) -> Option<(Option<Pcs>, T)> {
+    if me.is_some_and(|me| ptr::eq(me, gp)) {
+        let noted = note(&Looked { status: GRUNNING, still: true });
+        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left
+        // it.
+        return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), noted));
+    }
+    let state = loop {
+        // It stands still, and to ask it to stop would let it go on. Or it has lost its P because
+        // it came to no check.
+        if (snapshot::is_kept(gp) || has_run_long_without_p(gp))
+            && let Some(found) = look_at_running(gp, &mut note)
+        {
+            return Some(found);
+        }
+        match suspend_g_until(gp, nanotime() + patience(PATIENCE)) {
+            Some(state) => break state,
+            None => {
+                if let Some(found) = look_at_running(gp, &mut note) {
+                    return Some(found);
+                }
+            }
+        }
+    };
+    if state.dead {
+        return None;
+    }
+    let status = if state.stopped { GRUNNING } else { readgstatus(gp) & !GSCAN };
+    let noted = note(&Looked { status, still: true });
+    // SAFETY: it is suspended until resume_g.
+    let found = unsafe { (Some(callers_of_still(gp)), noted) };
+    resume_g(state);
+    Some(found)
+}
+
+/// How long to wait for a goroutine that runs to stop, in nanoseconds.
+const PATIENCE: i64 = 10 * 1000 * 1000;
+
+/// Whether `gp` lost its P before so long that it was asked to stop meanwhile for as long as
+/// [`look`] would ask it.
+fn has_run_long_without_p(gp: &G) -> bool {
+    let since = gp.m.get().map_or(0, |mp| mp.ext.detached_since.load(Ordering::Relaxed));
+    since != 0 && nanotime() - since > patience(PATIENCE)
+}
+
+/// [`look`] at a goroutine that runs and doesn't stop; none if it has stopped meanwhile.
+fn look_at_running<T>(gp: &'static G, note: &mut impl FnMut(&Looked) -> T) -> Option<(Option<Pcs>, T)> {
+    // With the scan bit set, it neither ends nor leaves its M.
+    if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
+        return None;
+    }
+    let noted = note(&Looked { status: GRUNNING, still: false });
+    let found = (snapshot::running(gp), noted);
+    casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
+    Some(found)
 }

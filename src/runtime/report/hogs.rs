@@ -24,10 +24,9 @@ use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
 use crate::runtime::lock::note::{SharedNote, noteclear, notesleep, notewakeup};
 use crate::runtime::m::thread::new_system_m;
 use crate::runtime::preempt::ask::ask;
-use crate::runtime::report::ancestors::Origin;
-use crate::runtime::report::goroutine_panic::Whose;
+use crate::runtime::report::panic::Whose;
 use crate::runtime::report::symbols::Symbols;
-use crate::runtime::report::traceback::traceback;
+use crate::runtime::report::traceback::{Origin, traceback};
 use crate::runtime::signal::snapshot;
 
 /// The maximum time that sysmon waits for the copy of a goroutine's stack before it asks the

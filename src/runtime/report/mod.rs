@@ -22,43 +22,26 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`: called for a throw |
-//! | `goroutine_panic.rs` | `fatalpanic`; the panic hook, which names the goroutine of a panic |
+//! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`; stack overflows; `fatalpanic`, and the panic hook |
 //! | `watchdog.rs` | an end to reports that take too long |
-//! | `overflow.rs` | the report of a goroutine's stack overflow |
-//! | `traceback.rs` | `goroutineheader`, `tracebackothers`, `traceback` |
-//! | `ancestors.rs` | `printcreatedby`, `printcreatedby1`, `printAncestorTraceback` |
-//! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines |
-//! | `libraries.rs` | `code_at`, `keep`: libraries that stay while their code is looked up |
-//! | `nowhere.rs` | `Nowhere`: std's symbols of an address |
-//! | `wait_since.rs` | `note_wait`: since when goroutines wait |
-//! | `look.rs` | `look`: a goroutine's frames, and its other data for a report |
-//! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all |
-//! | `goroutines.rs` | `each_goroutine`: the stacks of all goroutines, for a profile |
+//! | `quit.rs` | SIGQUIT: the stacks of all goroutines, and the end of the process |
+//! | `traceback.rs` | `goroutineheader`, `traceback`, `tracebackothers`, `printcreatedby`; `note_wait`: since when goroutines wait |
+//! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines; libraries that stay meanwhile |
+//! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all; `each_goroutine`: the same for a profile |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
 //! | `explored.rs` | the report of a run of an exploration |
 //! | `hogs.rs` | `Hog`: reports of goroutines that keep a P from others |
-//! | `quit.rs` | SIGQUIT: the stacks of all goroutines, and the end of the process |
 //! | `schedtrace.rs` | `schedtrace` |
 //! | `metrics.rs` | Go's `runtime/metrics`, with its names |
 
-mod ancestors;
 pub(super) mod deadlock;
 pub(super) mod dump;
 pub(super) mod explored;
-pub(super) mod goroutine_panic;
-#[cfg(feature = "pprof")]
-pub(super) mod goroutines;
 pub(super) mod hogs;
-mod libraries;
-mod look;
 pub mod metrics;
-mod nowhere;
-mod overflow;
 pub(super) mod panic;
 pub(super) mod quit;
 pub(super) mod schedtrace;
 pub(super) mod symbols;
-mod traceback;
-pub(super) mod wait_since;
+pub(super) mod traceback;
 mod watchdog;

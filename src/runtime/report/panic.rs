@@ -1,21 +1,34 @@
-//! The report of a fatal error, which ends the process with status 2: Go's `startpanic`, `dopanic`
-//! and `freezetheworld`. `throw` and `fatal`, in `base/fatal.rs`, call it.
+//! The report of a fatal error, which ends the process with status 2: Go's `panic.go`.
+//!
+//! `throw` and `fatal`, in `base/fatal.rs`, call [`report`], and so does a check that finds a stack
+//! overflow. A goroutine that hits its guard page comes from assembly ([`gosched_overflow`]), and a
+//! panic that nobody takes from its goroutine ([`fatalpanic`]). A panic that somebody takes ends
+//! nothing: a hook only prints its goroutine, in front of std's message. Another hook prints the
+//! goroutine behind a sanitizer's report.
 
+use std::fmt::{self, Display, Formatter};
+use std::panic::{set_hook, take_hook};
+use std::ptr;
 use std::sync::atomic::Ordering;
+use std::thread;
 
+use crate::runtime::arch::sanitizer::before_death;
+use crate::runtime::arch::{Regs, systemstack};
 use crate::runtime::base::debug::gotraceback;
-use crate::runtime::base::fatal::{Fatal, PANICKING, end, exit};
+use crate::runtime::base::fatal::{Fatal, PANICKING, end, exit, throw};
 use crate::runtime::base::guarded::become_reporter;
 use crate::runtime::base::os::usleep;
-use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::this_m;
-use crate::runtime::data::ext::ThrowType;
+use crate::runtime::base::print::{Stderr, eprintln};
+use crate::runtime::base::this::{curg, this_m};
+use crate::runtime::data::ext::{StackKind, ThrowType};
 use crate::runtime::data::runtime2::{G, sched};
+use crate::runtime::g::callers::gcallers;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::p::stop::{FREEZE_STOP_WAIT, preemptall};
-use crate::runtime::report::overflow::report_overflow;
 use crate::runtime::report::symbols::Symbols;
-use crate::runtime::report::traceback::{Mine, print_backtrace, traceback_mine, tracebackothers};
+use crate::runtime::report::traceback::{
+    Mine, Named, Origin, goroutineheader, print_backtrace, traceback, traceback_mine, tracebackothers,
+};
 use crate::runtime::report::watchdog::give_up_after_a_while;
 
 /// The report of a fatal error, and the end of the process. On g0, or on a thread that isn't ours.
@@ -97,5 +110,125 @@ fn freezetheworld() {
             break;
         }
         usleep(1000);
+    }
+}
+
+/// The report of an overflow, and the end of the process: first what is known without the
+/// goroutine's frames, then those that begin with `frames`, if they are there. Of a goroutine that
+/// has written over what lies below its stack, nothing is read.
+fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! {
+    startpanic(ThrowType::User);
+    let stack = gp.stack.get();
+    eprintln!("runtime: goroutine stack exceeds {limit}-byte limit");
+    eprintln!("runtime: sp={sp:#x} stack=[{:#x}, {:#x}]", stack.lo, stack.hi);
+    if std::thread::panicking() && gp.ext.kind.get() == StackKind::Copying {
+        eprintln!(
+            "runtime: it was panicking, which takes more than a copying stack has: run what may panic on g0 \
+             (systemstack) or on a goroutine with a fixed stack"
+        );
+    }
+    eprintln!("fatal error: stack overflow\n");
+    let level = gotraceback();
+    let mut symbols = Symbols::of_the_end();
+    goroutineheader(gp);
+    let mut out = Stderr::new();
+    let _ = match frames.filter(|_| level.frames > 0) {
+        Some(regs) => {
+            // SAFETY: the goroutine, which this thread has left for g0, is at these registers for
+            // good.
+            let pcs = unsafe { gcallers(gp, regs) };
+            traceback(&mut out, &mut symbols, Some(&pcs), &Origin::of(gp))
+        }
+        None => Origin::without_ancestors(gp).print(&mut out, &mut symbols),
+    };
+    if level.frames > 0 && level.always_all {
+        eprintln!();
+        tracebackothers(&mut symbols, Mine::Printed);
+    }
+    symbols.explain();
+    end()
+}
+
+/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the
+/// goroutine's registers, and with a frame from which an unwinder goes on there.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_overflow(addr: usize, regs: &Regs) -> ! {
+    let Some(gp) = curg() else { throw("overflow of no goroutine") };
+    let stack = gp.stack.get();
+    report_overflow(gp, addr, stack.hi - stack.lo, Some(regs))
+}
+
+/// Ends the process because `gp` has panicked, and nobody takes that. Go's `fatalpanic`.
+#[cold]
+pub(crate) fn fatalpanic(gp: &'static G) -> ! {
+    systemstack(|| {
+        startpanic(ThrowType::None);
+        eprintln!("fatal error: {}panicked, and nobody joins it", Whose(gp));
+        dopanic(ThrowType::None, Shown::All { first: None })
+    })
+}
+
+/// Ends the process because the running goroutine has panicked in a language that is ported onto
+/// this, and nobody recovers: prints `text` as it is, and the goroutine. Go's `fatalpanic`, after
+/// its `printpanics`.
+#[cold]
+pub(crate) fn fatalpanic_of_port(text: &str) -> ! {
+    systemstack(|| {
+        startpanic(ThrowType::None);
+        eprintln!("{text}");
+        dopanic(ThrowType::None, Shown::Mine)
+    })
+}
+
+/// Has a line printed in front of std's message of a panic: whose it is. A program that has set a
+/// hook of its own gets what that prints, and nothing else.
+pub(in crate::runtime) fn install_panic_hook() {
+    // Nobody who panics may change the hook: the runtime is started by a destructor.
+    if thread::panicking() {
+        return;
+    }
+    let before = take_hook();
+    // The hook is std's own now, whatever it was before.
+    let std_hook = take_hook();
+    if ptr::eq(&raw const *before, &raw const *std_hook) {
+        set_hook(Box::new(move |info| {
+            print_whose("panics:");
+            std_hook(info);
+        }));
+    } else {
+        set_hook(before);
+    }
+}
+
+/// Has it said, behind an error that a sanitizer ends the process for, which goroutine ran on that
+/// thread: a report of AddressSanitizer's knows threads alone.
+pub(in crate::runtime) fn install_sanitizer_hook() {
+    extern "C" fn print() {
+        print_whose("ran on that thread");
+    }
+    before_death(print);
+}
+
+/// Says which goroutine runs here and what it does, if it is one: a thread of the program's that is
+/// made one while it waits isn't.
+fn print_whose(does: &str) {
+    let mp = this_m().filter(|mp| !mp.isextra.get());
+    if let Some(gp) = mp.and_then(|mp| mp.curg.get()) {
+        systemstack(|| eprintln!("{}{does}", Whose(gp)));
+    }
+}
+
+/// A goroutine, and where it was made.
+pub(super) struct Whose<'a>(pub(super) &'a G);
+
+impl Display for Whose<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Named(self.0))?;
+        match self.0.ext.created_at.get() {
+            Some(location) => {
+                write!(f, ", created at {location} in goroutine {}, ", self.0.parent_goid.get())
+            }
+            None => f.write_str(" "),
+        }
     }
 }

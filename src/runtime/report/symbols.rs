@@ -2,28 +2,36 @@
 //!
 //! `std::backtrace` knows only the symbols of the calling stack's frames. So it is called from a
 //! frame whose caller, to an unwinder, is at the address in question, on a stack that leads nowhere
-//! (`nowhere.rs`). That is slow, but most goroutines are at the same few addresses, and a report
+//! ([`Nowhere`]). That is slow, but most goroutines are at the same few addresses, and a report
 //! looks up each address once.
 //!
-//! The program may unload a library meanwhile. Then nothing is known of its code. A library is kept
-//! in memory while its code is looked up (`libraries.rs`).
+//! The program may unload a library at any time (`dlclose`), and an unwinder reads the tables that
+//! the library has brought along. Of code that is gone nothing is known. A library is kept in
+//! memory while its code is looked up ([`code_at`]). The lock of `dl_iterate_phdr` keeps every
+//! library where it is, but nothing may wait for std's lock meanwhile: a thread that prints a
+//! backtrace takes the two in the other order. So the library's count of users is raised, as by a
+//! `dlopen` of the program's.
 //!
 //! For a look-up std takes a lock, and memory. The thread that has failed may hold that lock, or
 //! malloc's. So in the report of a fatal error a look-up is guarded: if it faults or waits too
 //! long, the report goes on without names.
 
+use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt::{self, Display, Write};
 use std::mem::ManuallyDrop;
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::runtime::arch::{Regs, called_from};
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::guarded::{guarded, is_reporter};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::embed::symbolizer::symbolizer;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
-use crate::runtime::report::libraries::{Code, Kept, code_at};
-use crate::runtime::report::nowhere::Nowhere;
 
 /// A function at an address. There are several at one address where calls were inlined.
 pub(crate) struct Symbol {
@@ -56,35 +64,6 @@ struct Known {
     symbols: Vec<Symbol>,
     /// The start of the outermost of them, if an unwinder knows it.
     begin: Option<usize>,
-}
-
-/// The symbol of an address from an embedder, if it knows one.
-fn by_embedder(pc: usize) -> Option<Vec<Symbol>> {
-    let symbolizer = symbolizer()?;
-    let mut symbols = Vec::new();
-    symbolizer(pc, &mut |place| {
-        let (function, file) = (place.function.to_owned(), place.file.to_owned());
-        symbols.push(Symbol { function, file, line: place.line, own: place.own });
-    });
-    (!symbols.is_empty()).then_some(symbols)
-}
-
-/// The answer for an address that isn't looked up.
-static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), file: String::new(), line: 0, own: false }];
-
-/// Whether no address can be looked up any more.
-static LOST: AtomicBool = AtomicBool::new(false);
-
-/// Gives up looking addresses up after a failure, and prints a message.
-pub(super) fn lose_names() {
-    unsafe extern "C" {
-        /// The head of the program in memory; the linker defines it.
-        static __ehdr_start: u8;
-    }
-    if !LOST.swap(true, Ordering::Relaxed) {
-        let program = &raw const __ehdr_start;
-        eprintln!("\t(names can't be looked up here; the program is at {program:p})");
-    }
 }
 
 impl Symbols {
@@ -178,7 +157,7 @@ impl Symbols {
     }
 
     /// Looks an address up, unless it was looked up before, or look-ups are no longer possible.
-    pub(super) fn look_up(&mut self, pc: usize) {
+    fn look_up(&mut self, pc: usize) {
         let Symbols { known, nowhere, kept, named, .. } = self;
         let look_up = || {
             known.entry(pc).or_insert_with(|| look_up(pc, nowhere.as_ref(), kept, named));
@@ -251,9 +230,38 @@ fn look_up(
     Known { symbols: by_embedder.or_else(by_std).unwrap_or_default(), begin }
 }
 
+/// The symbol of an address from an embedder, if it knows one.
+fn by_embedder(pc: usize) -> Option<Vec<Symbol>> {
+    let symbolizer = symbolizer()?;
+    let mut symbols = Vec::new();
+    symbolizer(pc, &mut |place| {
+        let (function, file) = (place.function.to_owned(), place.file.to_owned());
+        symbols.push(Symbol { function, file, line: place.line, own: place.own });
+    });
+    (!symbols.is_empty()).then_some(symbols)
+}
+
+/// The answer for an address that isn't looked up.
+static UNKNOWN: [Symbol; 1] = [Symbol { function: String::new(), file: String::new(), line: 0, own: false }];
+
+/// Whether no address can be looked up any more.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Gives up looking addresses up after a failure, and prints a message.
+pub(super) fn lose_names() {
+    unsafe extern "C" {
+        /// The head of the program in memory; the linker defines it.
+        static __ehdr_start: u8;
+    }
+    if !LOST.swap(true, Ordering::Relaxed) {
+        let program = &raw const __ehdr_start;
+        eprintln!("\t(names can't be looked up here; the program is at {program:p})");
+    }
+}
+
 impl Symbol {
     /// Makes a function whose place isn't known.
-    pub(super) fn named(function: String) -> Symbol {
+    fn named(function: String) -> Symbol {
         Symbol { function, file: String::new(), line: 0, own: false }
     }
 
@@ -321,3 +329,256 @@ const STDPARK: &str = "/runtime/stdpark/";
 
 /// The prefix of the names of this crate's functions.
 const CRATE: [&str; 2] = ["gosched::", "<gosched::"];
+
+/// Where the code at an address is.
+enum Code {
+    /// There is none: the address is of a file's data.
+    Data,
+    /// In no file that was loaded. An unwinder knows where the function begins if the program has
+    /// made the code itself and has said so.
+    Elsewhere(Option<usize>),
+    /// In the program, or a library that stays as long as this function runs.
+    Stays,
+    /// In a library that may be unloaded.
+    In(Loaded),
+}
+
+/// A library that was loaded a moment ago.
+struct Loaded {
+    /// What the dynamic linker calls it.
+    name: CString,
+    /// What is added to the addresses in its file.
+    base: usize,
+}
+
+/// A library that isn't unloaded until this is dropped.
+struct Kept {
+    handle: *mut c_void,
+    base: usize,
+}
+
+/// How many bytes behind an address an unwinder may read: it compares the code there with that of a
+/// signal's return.
+const READ_BEHIND: usize = 16;
+
+/// What a walk over the files in memory looks for, and has found.
+struct Search {
+    pc: usize,
+    /// How many files were seen.
+    seen: usize,
+    found: Option<Code>,
+}
+
+/// Where the code at `pc` is, at this moment.
+fn code_at(pc: usize) -> Code {
+    let mut search = Search { pc, seen: 0, found: None };
+    // SAFETY: `search_all` gets the search, which nobody else uses meanwhile, and doesn't unwind.
+    unsafe { libc::dl_iterate_phdr(Some(search_all), (&raw mut search).cast()) };
+    search.found.unwrap_or(Code::Elsewhere(None))
+}
+
+/// Looks at all files, under the dynamic linker's lock: a library that is loaded after the look at
+/// its place and unloaded while the unwinder searches it would be neither seen nor there.
+unsafe extern "C" fn search_all(_: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    // SAFETY: `visit` gets the search of code_at, and doesn't unwind. The lock can be taken again
+    // by its thread.
+    let search = unsafe {
+        libc::dl_iterate_phdr(Some(visit), search);
+        &mut *search.cast::<Search>()
+    };
+    let pc = search.pc;
+    search.found.get_or_insert_with(|| Code::Elsewhere(entry(pc)));
+    1
+}
+
+/// Looks at one file; ends the walk if it has the code.
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
+    // SAFETY: the dynamic linker passes what it knows of a file that stays where it is until this
+    // returns, and the search of code_at.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    let is_program = search.seen == 0;
+    search.seen += 1;
+    let base = info.dlpi_addr as usize;
+    // SAFETY: as many program headers as it says.
+    let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let has = |flags: u32, address: usize, room: usize| {
+        let of_kind = |header: &&Header| header.p_type == libc::PT_LOAD && header.p_flags & flags == flags;
+        headers.iter().filter(of_kind).any(|header| {
+            let begin = base.wrapping_add(header.p_vaddr as usize);
+            (begin..begin + (header.p_memsz as usize).saturating_sub(room)).contains(&address)
+        })
+    };
+    if !has(0, search.pc, 0) {
+        return 0;
+    }
+    // The kernel's code, and this crate's, which may be in a library.
+    // SAFETY: getauxval takes no pointer.
+    let kernels = unsafe { libc::getauxval(AT_SYSINFO_EHDR) as usize };
+    let stays = is_program || has(0, kernels, 0) || has(0, code_at as *const () as usize, 0);
+    search.found = Some(if !has(libc::PF_X, search.pc, READ_BEHIND) {
+        Code::Data
+    } else if stays || info.dlpi_name.is_null() || !CAN_BE_UNLOADED {
+        Code::Stays
+    } else {
+        // SAFETY: a C string, which is there until this returns.
+        let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+        Code::In(Loaded { name: name.to_owned(), base })
+    });
+    1
+}
+
+/// A program header: libc has a type for each size of words.
+#[cfg(target_pointer_width = "64")]
+type Header = libc::Elf64_Phdr;
+
+/// Where the kernel has put its own code, in the auxiliary vector.
+const AT_SYSINFO_EHDR: libc::c_ulong = 33;
+
+/// Whether libraries are ever unloaded: musl's stay, and a static program has none.
+const CAN_BE_UNLOADED: bool = cfg!(all(target_env = "gnu", not(target_feature = "crt-static")));
+
+impl Loaded {
+    /// Whether `kept` is this one.
+    fn is(&self, kept: &Kept) -> bool {
+        self.base == kept.base
+    }
+
+    /// Keeps the library in memory; none if it has been unloaded, or if it can't be kept. Waits for
+    /// a library that is just being loaded or unloaded.
+    fn keep(&self) -> Option<Kept> {
+        keep(&self.name, self.base)
+    }
+}
+
+#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
+fn keep(name: &CStr, base: usize) -> Option<Kept> {
+    // SAFETY: a C string. Nothing is loaded, so no code of the library's runs.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return None;
+    }
+    let mut map: *mut usize = std::ptr::null_mut();
+    // SAFETY: of a library that is kept, its entry in the dynamic linker's list is stored, whose
+    // first word is what is added to addresses.
+    let there = unsafe {
+        let failed = libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0;
+        if failed { None } else { map.as_ref().copied() }
+    };
+    let kept = Kept { handle, base };
+    // The name may be another's by now, or the same file may have been loaded elsewhere.
+    (there == Some(base)).then_some(kept)
+}
+
+#[cfg(not(all(target_env = "gnu", not(target_feature = "crt-static"))))]
+fn keep(_: &CStr, _: usize) -> Option<Kept> {
+    None
+}
+
+// SAFETY: a handle isn't of a thread: any may close it.
+unsafe impl Send for Kept {}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
+        // SAFETY: the handle that dlopen has returned, once. If the program has closed the library
+        // meanwhile, it is unloaded here as it would have been there.
+        unsafe {
+            libc::dlclose(self.handle);
+        }
+    }
+}
+
+/// A stack on which every walk ends: each word of it is the address of its frame, or 0.
+struct Nowhere(MmapMut);
+
+impl Nowhere {
+    /// More than any frame has. Hardly any of it is touched.
+    const LEN: usize = 64 << 20;
+    /// The offset of the frame's stack pointer.
+    const SP: usize = 64 << 10;
+    /// How far from the stack pointer the words may be that a rule of CFI reads an address from.
+    const NEAR: usize = 4 << 10;
+
+    fn new() -> Option<Nowhere> {
+        let mut memory = MmapOptions::new().len(Self::LEN).no_reserve_swap().map_anon().ok()?;
+        let sp = memory.as_ptr().expose_provenance() + Self::SP;
+        for word in memory[Self::SP - Self::NEAR..Self::SP + Self::NEAR].chunks_mut(size_of::<usize>()) {
+            word.copy_from_slice(&sp.to_ne_bytes());
+        }
+        Some(Nowhere(memory))
+    }
+
+    /// What `std::backtrace` says of an address.
+    fn look_up(&self, pc: usize) -> Vec<Symbol> {
+        // std takes the frame's pc for a return address, and looks up pc - 1.
+        let ip = pc + 1;
+        let regs = Regs::all(ip, self.0.as_ptr().addr() + Self::SP);
+        let mut text = String::new();
+        // SAFETY: whatever rules for the caller's registers there are at `ip`, they read this
+        // memory only, and find its own address or zero. Formatting doesn't unwind.
+        unsafe { called_from(&regs, || text = format!("{:#}", Backtrace::force_capture())) };
+        symbols_of(&text, ip)
+    }
+}
+
+/// The symbols of the frame at `ip` in a backtrace: `7:  0xaddress - function`, and a line `at
+/// file:line:column`. Functions with a call that was inlined follow, at the same address.
+fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
+    let address = format!("{ip:#x}");
+    let mut symbols: Vec<Symbol> = Vec::new();
+    let mut here = false;
+    for line in text.lines().map(str::trim_start) {
+        if let Some((found, function)) = frame_of(line) {
+            here = found == address;
+            if here {
+                // std's word for an address without a symbol.
+                let function = if function == "<unknown>" { "" } else { function };
+                symbols.push(Symbol::named(without_hashes(function)));
+            }
+        } else if here && let (Some(place), Some(last)) = (line.strip_prefix("at "), symbols.last_mut()) {
+            (last.file, last.line) = file_and_line(place);
+        }
+    }
+    symbols
+}
+
+/// Address and function of a line that begins a frame.
+fn frame_of(line: &str) -> Option<(&str, &str)> {
+    let (number, rest) = line.split_once(": ")?;
+    number.parse::<usize>().ok()?;
+    rest.trim_start().split_once(" - ")
+}
+
+/// A function's name, without the hashes that make it and its crates unique: `::h` and 16 digits at
+/// the end, or digits in brackets behind a crate's name.
+fn without_hashes(name: &str) -> String {
+    let is_hash = |digits: &str| digits.len() > 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let name = match name.rsplit_once("::h") {
+        Some((path, hash)) if is_hash(hash) => path,
+        _ => name,
+    };
+    let mut parts = name.split('[');
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            Some((hash, rest)) if is_hash(hash) => short.push_str(rest),
+            _ => {
+                short.push('[');
+                short.push_str(part);
+            }
+        }
+    }
+    short
+}
+
+/// File and line of `file:line:column`, or of `file:line` where there is no column.
+fn file_and_line(place: &str) -> (String, u32) {
+    let split = |place: &str| {
+        let (rest, number) = place.rsplit_once(':')?;
+        Some((rest.to_owned(), number.parse::<u32>().ok()?))
+    };
+    match split(place) {
+        Some((rest, last)) => split(&rest).unwrap_or((rest, last)),
+        None => (place.to_owned(), 0),
+    }
+}

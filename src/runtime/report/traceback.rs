@@ -1,9 +1,17 @@
-//! Printing goroutines and their stacks: Go's `goroutineheader`, `traceback` and `tracebackothers`.
+//! Printing goroutines and their stacks: Go's `goroutineheader`, `traceback`, `tracebackothers`,
+//! and `printcreatedby` and `printAncestorTraceback`, for ancestors that were kept
+//! (`g/ancestors.rs`).
+//!
+//! A header says for how long a goroutine has waited: since `g.waitsince`, which is right to a
+//! minute. A park doesn't read the clock. So sysmon looks at all goroutines about once a second
+//! (`monitor/dead_stack.rs`), and notes the time of each that has begun to wait ([`note_wait`]).
+//! (Go's collector does so, which runs at least every two minutes.)
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
 use std::fmt::{self, Display, Formatter, Write};
 use std::mem;
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -17,58 +25,19 @@ use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
 use crate::runtime::g::allgs::for_each_g_race;
+use crate::runtime::g::ancestors::{self, AncestorInfo};
 use crate::runtime::g::callers::{
     _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers,
     callers_of_still, gcallers, left_at,
 };
-use crate::runtime::report::ancestors::Origin;
+use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
 use crate::runtime::report::symbols::{Symbols, lose_names};
-use crate::runtime::report::wait_since::MINUTE;
 use crate::runtime::report::watchdog::more_time;
 use crate::runtime::signal::snapshot;
-
-fn status_name(status: u32) -> &'static str {
-    match status {
-        GIDLE => "idle",
-        GRUNNABLE => "runnable",
-        GRUNNING => "running",
-        GSYSCALL => "syscall",
-        GWAITING => "waiting",
-        GDEAD => "dead",
-        GCOPYSTACK => "copystack",
-        GPREEMPTED => "preempted",
-        _ => "???",
-    }
-}
-
-/// Whether `gp`, which runs, does so without a P: `sched/detach.rs`.
-pub(super) fn is_detached(gp: &G) -> bool {
-    gp.m.get().is_some_and(|mp| mp.ext.detached_since.load(Ordering::Relaxed) != 0)
-}
-
-/// A goroutine by its number, and its name if it has one.
-pub(super) struct Named<'a>(pub(super) &'a G);
-
-impl Display for Named<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = self.0.ext.name.get();
-        write!(f, "goroutine {}", self.0.goid.get())?;
-        if name.as_str().is_empty() { Ok(()) } else { write!(f, " {name:?}") }
-    }
-}
 
 /// Prints a goroutine's number, state and wait reason. Go's `goroutineheader`.
 pub(super) fn goroutineheader(gp: &G) {
     write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
-}
-
-/// What `gp` waits for, or does, if its state is, or was before the scan bit, `atomicstatus`.
-pub(super) fn what_it_does(gp: &G, atomicstatus: u32) -> &'static str {
-    match (atomicstatus & !GSCAN, gp.waitreason.get()) {
-        (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
-        (GRUNNING, _) if is_detached(gp) => "running (detached)",
-        (status, _) => status_name(status),
-    }
 }
 
 /// Writes the header of a goroutine whose state is, or was before the scan bit, `atomicstatus`.
@@ -85,6 +54,60 @@ pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
         let _ = write!(out, ", {minutes} minutes");
     }
     let _ = writeln!(out, "{locked}]:");
+}
+
+/// A minute in nanoseconds.
+const MINUTE: i64 = 60 * 1000 * 1000 * 1000;
+
+/// A goroutine by its number, and its name if it has one.
+pub(super) struct Named<'a>(pub(super) &'a G);
+
+impl Display for Named<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = self.0.ext.name.get();
+        write!(f, "goroutine {}", self.0.goid.get())?;
+        if name.as_str().is_empty() { Ok(()) } else { write!(f, " {name:?}") }
+    }
+}
+
+/// What `gp` waits for, or does, if its state is, or was before the scan bit, `atomicstatus`.
+pub(super) fn what_it_does(gp: &G, atomicstatus: u32) -> &'static str {
+    match (atomicstatus & !GSCAN, gp.waitreason.get()) {
+        (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
+        (GRUNNING, _) if is_detached(gp) => "running (detached)",
+        (status, _) => status_name(status),
+    }
+}
+
+/// Whether `gp`, which runs, does so without a P: `sched/detach.rs`.
+pub(super) fn is_detached(gp: &G) -> bool {
+    gp.m.get().is_some_and(|mp| mp.ext.detached_since.load(Ordering::Relaxed) != 0)
+}
+
+fn status_name(status: u32) -> &'static str {
+    match status {
+        GIDLE => "idle",
+        GRUNNABLE => "runnable",
+        GRUNNING => "running",
+        GSYSCALL => "syscall",
+        GWAITING => "waiting",
+        GDEAD => "dead",
+        GCOPYSTACK => "copystack",
+        GPREEMPTED => "preempted",
+        _ => "???",
+    }
+}
+
+/// Sets `waitsince` of `gp` to `now`, if it waits or is in a system call, and it wasn't set yet.
+pub(in crate::runtime) fn note_wait(gp: &G, now: i64) {
+    let status = readgstatus(gp);
+    if matches!(status, GWAITING | GSYSCALL) && castogscanstatus(gp, status, status | GSCAN) {
+        // It is 0 again when the goroutine runs. Even: see `monitor/dead_stack.rs`.
+        if gp.waitsince.get() == 0 {
+            gp.waitsince.set(now & !1);
+        }
+        casfrom_gscanstatus(gp, status | GSCAN, status);
+    }
 }
 
 /// Prints the frames of a goroutine, if they are known, and who made it. Go's `traceback`.
@@ -105,6 +128,74 @@ pub(super) fn traceback(
 fn print_frames(out: &mut impl Write, symbols: &mut Symbols, pcs: &Pcs) -> fmt::Result {
     symbols.print(out, pcs.as_slice())?;
     if pcs.failed { writeln!(out, "\t(the unwinder failed here: no more frames)") } else { Ok(()) }
+}
+
+/// Where a goroutine comes from.
+pub(super) struct Origin {
+    gopc: usize,
+    created_at: Option<&'static Location<'static>>,
+    parent_goid: u64,
+    ancestors: Vec<AncestorInfo>,
+}
+
+impl Origin {
+    /// The origin of `gp`, which doesn't end meanwhile.
+    pub(in crate::runtime) fn of(gp: &G) -> Origin {
+        Origin { ancestors: ancestors::of(gp).to_vec(), ..Origin::without_ancestors(gp) }
+    }
+
+    /// The origin of `gp`, which may end at any time: its ancestors, which would be freed then,
+    /// aren't read.
+    pub(super) fn without_ancestors(gp: &G) -> Origin {
+        Origin {
+            gopc: gp.gopc.get(),
+            created_at: gp.ext.created_at.get(),
+            parent_goid: gp.parent_goid.get(),
+            ancestors: Vec::new(),
+        }
+    }
+
+    /// Prints who made the goroutine, and each ancestor.
+    pub(super) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
+        self.printcreatedby(out, symbols)?;
+        self.ancestors.iter().try_for_each(|ancestor| print_ancestor_traceback(out, symbols, ancestor))
+    }
+
+    /// Prints who made the goroutine. Go's `printcreatedby`.
+    fn printcreatedby(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
+        let by = format_args!(" in goroutine {}", self.parent_goid);
+        printcreatedby1(out, symbols, self.created_at, self.gopc, by)
+    }
+}
+
+/// Prints who made a goroutine: the place in the source, or the function. Go's `printcreatedby1`.
+fn printcreatedby1(
+    out: &mut impl Write,
+    symbols: &mut Symbols,
+    created_at: Option<&Location<'_>>,
+    gopc: usize,
+    by: fmt::Arguments<'_>,
+) -> fmt::Result {
+    match (created_at, gopc) {
+        (Some(location), _) => writeln!(out, "created at {location}{by}"),
+        (None, 0) => Ok(()),
+        (None, gopc) => {
+            write!(out, "created by ")?;
+            // In the call, which returns there.
+            symbols.print_maker(out, gopc - 1, by)
+        }
+    }
+}
+
+/// Prints the frames that an ancestor had. Go's `printAncestorTraceback`.
+fn print_ancestor_traceback(
+    out: &mut impl Write,
+    symbols: &mut Symbols,
+    ancestor: &AncestorInfo,
+) -> fmt::Result {
+    writeln!(out, "[originating from goroutine {}]:", ancestor.goid)?;
+    symbols.print(out, &ancestor.pcs)?;
+    printcreatedby1(out, symbols, ancestor.created_at, ancestor.gopc, format_args!(""))
 }
 
 /// What a report has still to print of this thread's goroutine.
@@ -282,5 +373,23 @@ fn cut_stack() -> bool {
         // Walks again, as the word may have been another with the same value: then the next frame
         // is cut.
         most += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::base::testing::zeroed;
+
+    #[test]
+    fn the_first_look_counts() {
+        let gp: &'static G = zeroed();
+        gp.atomicstatus.store(GRUNNABLE, Ordering::Relaxed);
+        note_wait(gp, 1);
+        assert_eq!(gp.waitsince.get(), 0);
+        gp.atomicstatus.store(GWAITING, Ordering::Relaxed);
+        note_wait(gp, 3);
+        note_wait(gp, 4);
+        assert_eq!((gp.waitsince.get(), readgstatus(gp)), (2, GWAITING));
     }
 }

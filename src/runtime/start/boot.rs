@@ -23,8 +23,7 @@ use crate::runtime::monitor::sysmon::sysmon;
 use crate::runtime::p::owner::pidleget;
 use crate::runtime::p::procs::ALLP_LOCK;
 use crate::runtime::p::stop::mark_children_of_fork;
-use crate::runtime::report::goroutine_panic::{install_panic_hook, install_sanitizer_hook};
-use crate::runtime::report::panic::report;
+use crate::runtime::report::panic::{install_panic_hook, install_sanitizer_hook, report};
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
 #[cfg(feature = "std")]

@@ -177,7 +177,7 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     if walk.len > 0 {
         // The return address to a frame is at the end of the frame that it has called. A frame
         // below the goroutine's stack pointer has made no call. The look-up of a name pretends that
-        // it has (`report/nowhere.rs`), and the goroutine may wait in that look-up.
+        // it has (`report/symbols.rs`), and the goroutine may wait in that look-up.
         let low = if walk.last < walk.sp { walk.hi } else { walk.last };
         let words = (low..sp.min(walk.hi)).step_by(size_of::<usize>());
         // SAFETY: the words between two frames' stack pointers are on the goroutine's stack.

@@ -260,7 +260,7 @@ pub(crate) use time::cancel::Cancellation;
 pub(crate) use time::fire::{Limit, begin_timer, cancel_timer, end_timer, fire_timer, set_timer, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::{nanos, time_sleep, until, when};
-pub(crate) use trace::note::{Note, cut, new_task, say};
+pub(crate) use trace::recorder::{Note, cut, new_task, say};
 pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,
 };

@@ -4,13 +4,22 @@
 //! begins with a time. Each event in it gives its time as the difference to the event before.
 //! Strings and stacks are numbered by tables, which are batches too. Each generation has its own
 //! tables.
+//!
+//! In a trace a stack is, for each frame, a pc, a function, a file and a line ([`Places`]). Times
+//! are nanoseconds since the trace began, and those of records are ticks of the processor
+//! ([`Clock`]). How fast the ticks are isn't known, and needn't be: each time that records are
+//! read, both clocks are, and what was recorded since the last time lies on the line between.
 
 use std::mem;
+use std::panic::Location;
+use std::ptr;
 
-use crate::runtime::trace::clock::Clock;
+use crate::runtime::arch::cputicks;
+use crate::runtime::base::os::nanotime;
+use crate::runtime::report::symbols::{Symbols, Whose};
 use crate::runtime::trace::hash::FastMap;
-use crate::runtime::trace::note::cut;
-use crate::runtime::trace::symbols::Places;
+use crate::runtime::trace::recorder::cut;
+use crate::runtime::trace::stack::{Frame, LOCATION, MAX_FRAMES, Stack, stack};
 
 /// The header of a trace.
 pub(super) const HEADER: &[u8; 16] = b"go 1.23 trace\0\0\0";
@@ -300,4 +309,132 @@ fn number(out: &mut Vec<u8>, mut n: u64) {
         n >>= 7;
     }
     out.push(n as u8);
+}
+
+/// Finds the frames of stacks. What is known of an address is looked up once.
+struct Places(Symbols);
+
+impl Places {
+    fn new() -> Places {
+        Places(Symbols::new())
+    }
+
+    /// The frames of the stack with this number, the innermost first.
+    fn frames(&mut self, id: u32) -> Vec<Place> {
+        let frames = stack(id).map_or(Vec::new(), |stack| look_up(&mut self.0, stack, id));
+        // A trace may take long, and its program may load other libraries in place of those.
+        self.0.let_libraries_go();
+        frames
+    }
+}
+
+/// A frame, as it is written.
+struct Place {
+    /// A number that goes with the rest: the reader of a trace keeps what the first frame with it
+    /// says.
+    pc: u64,
+    function: String,
+    file: String,
+    line: u64,
+}
+
+fn look_up(symbols: &mut Symbols, stack: &Stack, id: u32) -> Vec<Place> {
+    match stack.frames() {
+        [frame] if frame.slot == LOCATION || !stack.name.as_str().is_empty() => {
+            vec![beginning(symbols, stack, frame, id)]
+        }
+        // A goroutine begins at the first instruction of its function; a return address is behind
+        // the call.
+        [frame] => places(symbols, &[frame.pc]),
+        frames => places(symbols, &frames.iter().map(|frame| frame.pc - 1).collect::<Vec<_>>()),
+    }
+}
+
+/// What stands for the function of a goroutine that has a name, or that the safe layer has made.
+fn beginning(symbols: &mut Symbols, stack: &Stack, frame: &Frame, id: u32) -> Place {
+    let (file, line) = if frame.slot == LOCATION {
+        // SAFETY: `start_of` has got this address from a `&'static Location`.
+        let place = unsafe { &*ptr::with_exposed_provenance::<Location<'static>>(frame.pc) };
+        (place.file().to_owned(), place.line())
+    } else {
+        symbols.functions(frame.pc).last().map_or((String::new(), 0), |at| (at.file.clone(), at.line))
+    };
+    let function = match stack.name.as_str() {
+        "" => format!("go at {file}:{line}"),
+        name => name.to_owned(),
+    };
+    Place { pc: BEGINNING | u64::from(id), function, file, line: line.into() }
+}
+
+/// In what stands for a goroutine's beginning, in place of a pc, beside the number of that stack.
+const BEGINNING: u64 = 1 << 63;
+
+/// The frames at these pcs, without those of the runtime at both ends, unless there are no others.
+fn places(symbols: &mut Symbols, pcs: &[usize]) -> Vec<Place> {
+    let mut all = Vec::new();
+    for &pc in pcs {
+        for (depth, symbol) in symbols.functions(pc).iter().enumerate() {
+            let function =
+                if symbol.function.is_empty() { format!("{pc:#x}") } else { symbol.function.clone() };
+            let number = pc as u64 + depth as u64 * INLINED;
+            let place = Place { pc: number, function, file: symbol.file.clone(), line: symbol.line.into() };
+            all.push((symbol.whose(), place));
+        }
+    }
+    let is_shown = |(whose, _): &(Whose, Place)| *whose != Whose::Runtime;
+    let (first, last) = (all.iter().position(is_shown), all.iter().rposition(is_shown));
+    let shown = first.zip(last).map_or(0..all.len(), |(first, last)| first..last + 1);
+    all.drain(shown).map(|(_, place)| place).take(MAX_FRAMES).collect()
+}
+
+/// Calls that were inlined have the pc of the one that they are in. To be told apart they have
+/// this, and more, in addition.
+const INLINED: u64 = 1 << 56;
+
+/// Tells the times of records.
+pub(super) struct Clock {
+    /// When the trace began, in nanoseconds.
+    began: i64,
+    /// A moment by both clocks, in ticks and in nanoseconds since then.
+    ticks: u64,
+    ns: f64,
+    ns_per_tick: f64,
+}
+
+impl Clock {
+    /// For a trace that begins now.
+    fn new() -> Clock {
+        let (ticks, began) = both();
+        Clock { began, ticks, ns: 0.0, ns_per_tick: 1.0 }
+    }
+
+    /// The time at this many ticks, which were read before the last [`look`](Self::look).
+    fn at(&self, ticks: u64) -> u64 {
+        let since = ticks.wrapping_sub(self.ticks) as i64;
+        (self.ns + since as f64 * self.ns_per_tick).max(0.0) as u64
+    }
+
+    /// Looks at both clocks; what is told from now on was recorded by now.
+    pub(super) fn look(&mut self) {
+        let (ticks, now) = both();
+        let ns = (now - self.began) as f64;
+        if ticks > self.ticks && ns > self.ns {
+            self.ns_per_tick = (ns - self.ns) / (ticks - self.ticks) as f64;
+            (self.ticks, self.ns) = (ticks, ns);
+        }
+    }
+}
+
+/// How often both clocks are read for one moment.
+const READINGS: usize = 4;
+
+/// The present moment by both clocks, in ticks and in nanoseconds. Where the thread loses its
+/// processor between two clocks, they are far apart: the closest of several readings counts.
+fn both() -> (u64, i64) {
+    let reading = |_| {
+        let (before, ns, after) = (cputicks(), nanotime(), cputicks());
+        (after.wrapping_sub(before), before, ns)
+    };
+    let (_, ticks, ns) = (0..READINGS).map(reading).min().expect("there are readings");
+    (ticks, ns)
 }

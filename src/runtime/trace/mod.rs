@@ -18,7 +18,7 @@
 //! ```
 //!
 //! - The records have no gaps: with gaps, no order could be found. If the trace's thread is so far
-//!   behind that 64 MiB of records wait, threads that record wait for it for a while (`pool.rs`).
+//!   behind that 64 MiB of records wait, threads that record wait for it for a while (`buffer.rs`).
 //!   If that doesn't help, because the program's writer is slow, the trace ends with an error.
 //! - The recorder uses nothing that a goroutine might hold. Its memory comes from the kernel.
 //! - A lock protects the writer. The trace's thread holds the lock as long as it works, other
@@ -28,38 +28,22 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `session.rs` | `StartTrace`, `StopTrace`; the flight recorder's start and stop |
-//! | `env.rs` | `GODEBUG=tracefile=PATH` and `GODEBUG=tracecrash=PATH` |
-//! | `recorder.rs` | from an event to a record |
-//! | `buffer.rs` | the buffers of records, one for each M |
-//! | `pool.rs` | the memory of these buffers |
-//! | `stack.rs` | the stack of a goroutine, as a number |
-//! | `stack_table.rs` | the stacks that were recorded, each once |
-//! | `note.rs` | annotations of the program: tasks, regions, messages, labels |
-//! | `writer.rs` | the thread that reads the records, and generations |
+//! | `session.rs` | `StartTrace`, `StopTrace`; the flight recorder's start and stop; `GODEBUG=tracefile=PATH` and `tracecrash=PATH` |
+//! | `recorder.rs` | from an event to a record; annotations of the program: tasks, regions, messages, labels |
+//! | `buffer.rs` | the buffers of records, one for each M, and their memory |
+//! | `stack.rs` | the stack of a goroutine, as a number; the table of all stacks |
+//! | `writer.rs` | the thread that reads the records, generations, and the flight recorder's memory |
 //! | `order.rs` | the states of goroutines, P's and M's, and which record may come next |
 //! | `tell.rs` | from records to events |
-//! | `says.rs` | events of the program's annotations, and of stops of the world |
-//! | `clock.rs` | from ticks to nanoseconds |
-//! | `encoder.rs` | events, batches and tables as bytes |
-//! | `symbols.rs` | function names and lines of a trace's stacks |
-//! | `flight.rs` | the flight recorder's memory |
+//! | `encoder.rs` | events, batches and tables as bytes; a stack's function names and lines; from ticks to nanoseconds |
 //! | `hash.rs` | a fast hash function |
 
 mod buffer;
-mod clock;
 mod encoder;
-pub(super) mod env;
-pub(super) mod flight;
 mod hash;
-pub(super) mod note;
 mod order;
-mod pool;
-mod recorder;
-mod says;
+pub(super) mod recorder;
 pub(super) mod session;
 mod stack;
-mod stack_table;
-mod symbols;
 mod tell;
 pub(super) mod writer;

@@ -1,12 +1,17 @@
-//! Turns an event into a record, on the thread on which it happens, at that moment.
+//! Turns an event into a record, on the thread on which it happens, at that moment; and a [`Note`],
+//! which is an annotation of the program: a task, a region, a message, or labels.
 
-use crate::runtime::arch::cputicks;
-use crate::runtime::base::this::this_m;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::runtime::arch::{cputicks, systemstack};
+use crate::runtime::base::this::{on_goroutine, this_m};
+use crate::runtime::data::ext::prefix;
 use crate::runtime::data::runtime2::{G, M, P, WaitReason};
 use crate::runtime::data::trace::{Kind, ProcMark, Record, SWITCH};
 use crate::runtime::embed::trace::Event;
-use crate::runtime::trace::buffer::{buffer_of, push, without_p};
-use crate::runtime::trace::note::Note;
+use crate::runtime::g::proflabel::get_prof_label;
+use crate::runtime::sched::detach::hold_with_p;
+use crate::runtime::trace::buffer::{buffer_of, push, wait_while, without_p};
 use crate::runtime::trace::stack::{stack_of, start_of};
 
 /// Records an event; passed to `set_recorder`. It writes with a P or under a lock: see `buffer.rs`.
@@ -16,36 +21,6 @@ pub(super) fn record(event: Event<'_>) {
     let _lock = m.is_none_or(|mp| mp.p.is_null()).then(without_p);
     let Some(record) = make(m, event) else { return };
     push(buffer_of(m), record);
-}
-
-/// Records an annotation of the program. On g0, with a P.
-pub(super) fn record_note(mp: &'static M, note: Note) {
-    let mut record = blank(Some(mp), Kind::Note);
-    record.stack = current_stack(mp);
-    record.arg = note.into_arg();
-    if !push(buffer_of(Some(mp)), record) {
-        drop(Note::of(&record));
-    }
-}
-
-/// [`SWITCH`] if `gp` leaves for a coroutine's other goroutine, else 0: for a `detail`.
-fn switch(gp: &G) -> u16 {
-    if gp.waitreason.get() == WaitReason::Coroutine { SWITCH } else { 0 }
-}
-
-/// A record without the fields that are particular to its kind.
-fn blank(m: Option<&M>, kind: Kind) -> Record {
-    let p = m.and_then(|mp| mp.p.peek()).map_or(ProcMark::NONE, mark);
-    Record { ticks: cputicks(), arg: 0, seq: 0, p, stack: 0, detail: 0, kind }
-}
-
-fn mark(pp: &P) -> ProcMark {
-    ProcMark::new(pp.id.get(), pp.ext.trace_marks.seq.get())
-}
-
-/// The stack of the goroutine that has switched to g0 on this thread; 0 if there is none.
-fn current_stack(mp: &M) -> u32 {
-    mp.curg.get().map_or(0, |gp| stack_of(mp, gp))
 }
 
 fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
@@ -115,3 +90,108 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
         Event::Gomaxprocs(n) => Record { arg: n as u64, ..blank(Kind::Gomaxprocs) },
     })
 }
+
+/// A record without the fields that are particular to its kind.
+fn blank(m: Option<&M>, kind: Kind) -> Record {
+    let p = m.and_then(|mp| mp.p.peek()).map_or(ProcMark::NONE, mark);
+    Record { ticks: cputicks(), arg: 0, seq: 0, p, stack: 0, detail: 0, kind }
+}
+
+fn mark(pp: &P) -> ProcMark {
+    ProcMark::new(pp.id.get(), pp.ext.trace_marks.seq.get())
+}
+
+/// The stack of the goroutine that has switched to g0 on this thread; 0 if there is none.
+fn current_stack(mp: &M) -> u32 {
+    mp.curg.get().map_or(0, |gp| stack_of(mp, gp))
+}
+
+/// [`SWITCH`] if `gp` leaves for a coroutine's other goroutine, else 0: for a `detail`.
+fn switch(gp: &G) -> u16 {
+    if gp.waitreason.get() == WaitReason::Coroutine { SWITCH } else { 0 }
+}
+
+/// Something that the program says. Tasks have numbers; 0 is none.
+pub(crate) enum Note {
+    TaskBegin { id: u64, parent: u64, name: Box<str> },
+    TaskEnd { id: u64 },
+    RegionBegin { task: u64, name: Box<str> },
+    RegionEnd { task: u64, name: Box<str> },
+    Log { task: u64, category: Box<str>, message: Box<str> },
+    Label(Box<str>),
+}
+
+impl Note {
+    /// The labels of `gp`, which runs.
+    fn labels(gp: &G) -> Note {
+        let labels = get_prof_label(gp).unwrap_or_default();
+        let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Note::Label(cut(&pairs.join(", ")).into())
+    }
+
+    /// How many bytes its texts have.
+    fn size(&self) -> usize {
+        match self {
+            Note::TaskBegin { name, .. } | Note::RegionBegin { name, .. } | Note::RegionEnd { name, .. } => {
+                name.len()
+            }
+            Note::Log { category, message, .. } => category.len() + message.len(),
+            Note::Label(label) => label.len(),
+            Note::TaskEnd { .. } => 0,
+        }
+    }
+
+    /// The `arg` of its record.
+    fn into_arg(self) -> u64 {
+        WAITING.fetch_add(self.size(), Ordering::Relaxed);
+        Box::into_raw(Box::new(self)).expose_provenance() as u64
+    }
+
+    /// The note of a record, which is looked at for the first time.
+    pub(super) fn of(record: &Record) -> Box<Note> {
+        // SAFETY: into_arg has made a box this number, and its record is read once.
+        let note: Box<Note> =
+            unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(record.arg as usize)) };
+        WAITING.fetch_sub(note.size(), Ordering::Relaxed);
+        note
+    }
+}
+
+/// Records what the running goroutine says, in texts that were [`cut`]; nothing where no goroutine
+/// runs.
+pub(crate) fn say(note: Note) {
+    if on_goroutine() {
+        wait_while(|| WAITING.load(Ordering::Relaxed) > MOST);
+        let (_, mp, held) = hold_with_p();
+        systemstack(|| record_note(mp, note));
+        drop(held);
+    }
+}
+
+/// Records an annotation of the program. On g0, with a P.
+fn record_note(mp: &'static M, note: Note) {
+    let mut record = blank(Some(mp), Kind::Note);
+    record.stack = current_stack(mp);
+    record.arg = note.into_arg();
+    if !push(buffer_of(Some(mp)), record) {
+        drop(Note::of(&record));
+    }
+}
+
+/// The number of a new task.
+pub(crate) fn new_task() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// As much of a text as is written. Go's `tracev2.MaxEventTrailerDataSize`.
+pub(crate) fn cut(text: &str) -> &str {
+    const MAX: usize = 1 << 10;
+    prefix(text, MAX)
+}
+
+/// How many bytes of texts haven't been written yet.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// How many there may be before who says more waits.
+const MOST: usize = 16 << 20;

@@ -3,14 +3,24 @@
 //! Recording begins with the world stopped, when no P but the caller's has an M. So the state of
 //! each P is known. The state of a goroutine that runs without a P follows from its first record.
 //! Recording ends without a stop of the world: records that are made at that moment are left out.
+//!
+//! `GODEBUG=tracefile=PATH` and `GODEBUG=tracecrash=PATH` trace a program that wasn't written for
+//! it ([`traced_as_said`]).
 
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crate::runtime::arch::systemstack;
+use crate::runtime::base::debug::{path_setting, patience};
+use crate::runtime::base::fatal::set_last_words;
+use crate::runtime::base::guarded::guarded;
+use crate::runtime::base::os::{nanotime, usleep};
+use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::{started, this_m};
 use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL};
 use crate::runtime::embed::trace::set_recorder;
@@ -19,15 +29,14 @@ use crate::runtime::p::procs::procs;
 use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::sched::must_wait::{must_wait, where_nothing_parks};
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
-use crate::runtime::trace::buffer::{all_buffers, buffer_of, empty, without_p};
+use crate::runtime::trace::buffer::{self, all_buffers, buffer_of, empty, without_p};
 use crate::runtime::trace::encoder::HEADER;
-use crate::runtime::trace::flight::{Flight, Recording};
 use crate::runtime::trace::order::{Go, Order};
-use crate::runtime::trace::pool;
 use crate::runtime::trace::recorder::record;
 use crate::runtime::trace::stack::start_of;
 use crate::runtime::trace::writer::{
-    Sink, Writer, is_with_theirs, theirs, try_writer, writer, writer_at_last,
+    Flight, Recording, Sink, Writer, is_with_theirs, records_taken, theirs, try_writer, writer,
+    writer_at_last,
 };
 use crate::runtime::world::procresize::for_every_p;
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
@@ -190,7 +199,7 @@ pub(crate) fn recording() -> io::Result<Recording> {
 
 /// [`recording`] for the report of a fatal error, when all threads have been stopped at arbitrary
 /// points. Returns none if one of them holds the writer's lock.
-pub(super) fn recording_at_the_end() -> Option<io::Result<Recording>> {
+fn recording_at_the_end() -> Option<io::Result<Recording>> {
     try_writer().map(|mut writer| recording_of(&mut writer))
 }
 
@@ -259,7 +268,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 fn snapshot(order: &mut Order) {
     let _without_p = without_p();
     all_buffers().for_each(empty);
-    pool::LOST.store(false, Ordering::Relaxed);
+    buffer::LOST.store(false, Ordering::Relaxed);
     let all = || (0..atomic_all_g()).filter_map(atomic_all_g_index);
     all().for_each(|gp| gp.ext.trace_seq.set(0));
     for_every_p(|pp| pp.ext.trace_marks.seq.set(0));
@@ -325,3 +334,87 @@ fn write(number: u64) {
         }
     }
 }
+
+/// While this lives, what happens is written to the file that the environment names.
+pub(in crate::runtime) struct Traced;
+
+/// Begins what the environment asks for, when the first main goroutine is about to begin. What
+/// can't be done is said on stderr.
+pub(in crate::runtime) fn traced_as_said() -> Option<Traced> {
+    static LOOKED: AtomicBool = AtomicBool::new(false);
+    if LOOKED.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    if let Some(path) = path_setting("tracecrash")
+        && done("tracecrash", start_flight(KEPT.0, KEPT.1))
+    {
+        CRASH.get_or_init(|| path);
+        set_last_words(|| _ = guarded(write_crash));
+    }
+    let path = path_setting("tracefile")?;
+    done("tracefile", File::create(path).and_then(|file| start_trace(Box::new(file)))).then(|| Traced)
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        done("tracefile", stop_trace());
+    }
+}
+
+/// How much is kept for the report of an error: what Go's flight recorder keeps.
+const KEPT: (Duration, usize) = (Duration::from_secs(10), 10 << 20);
+
+/// Where the last seconds are written, if the process ends with an error.
+static CRASH: OnceLock<PathBuf> = OnceLock::new();
+
+/// How often that was done: a deadlock may be reported before the process ends.
+static WRITTEN: AtomicU32 = AtomicU32::new(0);
+
+/// Whether that was done; else says why not.
+fn done(setting: &str, result: io::Result<()>) -> bool {
+    result.inspect_err(|error| eprintln!("gosched: GODEBUG={setting}: {error}")).is_ok()
+}
+
+/// Writes what the flight recorder has.
+fn write_crash() {
+    let Some(path) = CRASH.get() else { return };
+    // What led to a deadlock isn't in the recording any more when the process ends later: that has
+    // a file of its own.
+    let mut path = path.clone().into_os_string();
+    match WRITTEN.fetch_add(1, Ordering::Relaxed) {
+        0 => {}
+        before => path.push(format!(".{}", before + 1)),
+    }
+    let path = PathBuf::from(path);
+    let recording = recording_when_free();
+    let Some(recording) = recording else {
+        eprintln!("gosched: GODEBUG=tracecrash: the trace's writer is busy");
+        return;
+    };
+    let written = recording.and_then(|recording| recording.write_to(&mut File::create(&path)?));
+    if done("tracecrash", written.map(drop)) {
+        eprintln!("the trace of the last seconds is in {}", path.display());
+    }
+}
+
+/// The recording, as soon as nobody else has the writer; none if its holder stands still.
+fn recording_when_free() -> Option<io::Result<Recording>> {
+    let mut taken = records_taken();
+    let mut since = nanotime();
+    loop {
+        let recording = recording_at_the_end();
+        if recording.is_some() {
+            return recording;
+        }
+        usleep(1_000);
+        if records_taken() != taken {
+            taken = records_taken();
+            since = nanotime();
+        } else if nanotime() - since > patience(PATIENCE_NS) {
+            return None;
+        }
+    }
+}
+
+/// How long the writer is waited for when the process ends, since it took its last record.
+const PATIENCE_NS: i64 = 2_000_000_000;

@@ -1,22 +1,27 @@
-//! Finds the number of a goroutine's stack in about twenty nanoseconds: each thread remembers
-//! stacks that it has seen.
+//! The stacks of goroutines, as numbers.
 //!
-//! An unwinder takes a microsecond for each frame. But it finds the same frames whenever it begins
-//! with the same pc and finds the same return addresses in the same places. So the frames are kept
-//! with the places of their return addresses. The key is the pc and the goroutine's distance from
-//! the base of its stack. Next time it is enough to check that the places still hold the same
-//! return addresses.
+//! The number of a goroutine's stack is found in about twenty nanoseconds, because each thread
+//! remembers stacks that it has seen. An unwinder takes a microsecond for each frame. But it finds
+//! the same frames whenever it begins with the same pc and finds the same return addresses in the
+//! same places. So the frames are kept with the places of their return addresses. The key is the pc
+//! and the goroutine's distance from the base of its stack. Next time it is enough to check that
+//! the places still hold the same return addresses.
+//!
+//! A table has each stack once ([`intern`]). Stacks are never freed, because threads remember them.
+//! So their number is limited. Their memory comes from the kernel: see `buffer.rs`.
 
 use std::ffi::{c_int, c_void};
+use std::hash::Hasher;
 use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::runtime::arch::{called_from, goexit_pc};
 use crate::runtime::data::ext::Name;
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::data::trace::Chunk;
 use crate::runtime::g::callers::{_Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, STOP, left_at};
-use crate::runtime::trace::pool;
-use crate::runtime::trace::stack_table::{Frame, LOCATION, MAX_FRAMES, Stack, intern};
+use crate::runtime::trace::buffer;
+use crate::runtime::trace::hash::Fast;
 
 /// An entry of a thread's table: the key, and the stack. A key of 0 means that the entry is empty.
 #[repr(C)]
@@ -100,7 +105,7 @@ enum Found<'a> {
 fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> Found<'a> {
     let table = &mp.ext.trace_buffer.writer.stacks;
     if table.get().is_null() {
-        table.set(pool::block().map_or(ptr::null_mut(), |block| block.as_mut_ptr()));
+        table.set(buffer::get_block().map_or(ptr::null_mut(), |block| block.as_mut_ptr()));
     }
     if table.get().is_null() {
         return Found::New(None);
@@ -190,4 +195,127 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     walk.frames[walk.len] = Frame { pc, slot };
     walk.len += 1;
     GO_ON
+}
+
+/// The maximum number of frames that are read and written of a stack. Go's
+/// `tracev2.MaxFramesPerStack`.
+pub(super) const MAX_FRAMES: usize = 128;
+
+/// A frame: its pc, and the offset of the return address to it from the stack pointer. The pc of
+/// the first frame was in a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Frame {
+    /// A return address, except in the first frame of an interrupted goroutine.
+    pub(super) pc: usize,
+    pub(super) slot: usize,
+}
+
+/// The `slot` of a frame whose pc is the address of a [`Location`](std::panic::Location): the place
+/// that made a goroutine.
+pub(super) const LOCATION: usize = usize::MAX;
+
+/// A stack, or, with a single frame and perhaps a name, the function that a goroutine begins with.
+#[repr(C)]
+pub(super) struct Stack {
+    hash: u64,
+    pub(super) name: Name,
+    len: usize,
+    frames: [Frame; 0],
+}
+
+impl Stack {
+    /// Its frames, the innermost first.
+    pub(super) fn frames(&self) -> &[Frame] {
+        // SAFETY: the table puts `len` frames behind the struct.
+        unsafe { std::slice::from_raw_parts(self.frames.as_ptr(), self.len) }
+    }
+
+    /// Its number.
+    fn id(&self) -> u32 {
+        let table = memory().map_or(0, |memory| memory.addr());
+        ((ptr::from_ref(self).addr() - table) / UNIT) as u32
+    }
+}
+
+/// The address space of the table, in bytes.
+const TABLE_LEN: usize = 64 << 20;
+
+/// Stacks are at multiples of this, so that 32 bits number them.
+const UNIT: usize = 16;
+
+/// The maximum number of stacks: half the number of places in the index.
+const MAX_STACKS: usize = INDEX / 2;
+const INDEX: usize = 1 << 17;
+
+struct Table {
+    /// The number of bytes used.
+    used: usize,
+    count: usize,
+}
+
+/// The index precedes the stacks in memory: it maps hashes to the numbers of stacks.
+static TABLE: Mutex<Table> = Mutex::new(Table { used: INDEX * size_of::<u32>(), count: 0 });
+
+/// The memory of the table; none if it couldn't be mapped.
+fn memory() -> Option<*mut u8> {
+    static MEMORY: OnceLock<usize> = OnceLock::new();
+    let address = *MEMORY.get_or_init(|| {
+        buffer::map_memory(TABLE_LEN).map_or(0, |memory| memory.as_mut_ptr().expose_provenance())
+    });
+    (address != 0).then(|| ptr::with_exposed_provenance_mut(address))
+}
+
+/// The stack with this number, which the table has given out.
+pub(super) fn stack(id: u32) -> Option<&'static Stack> {
+    let memory = memory().filter(|_| id != 0)?;
+    // SAFETY: stacks are never changed once they have a number.
+    Some(unsafe { &*memory.add(id as usize * UNIT).cast::<Stack>() })
+}
+
+/// The stack with these frames and this name; none if the table is full.
+fn intern(frames: &[Frame], name: Name) -> Option<&'static Stack> {
+    let mut hasher = Fast::default();
+    frames.iter().for_each(|frame| hasher.write_u64((frame.pc ^ frame.slot.rotate_left(32)) as u64));
+    hasher.write(name.as_str().as_bytes());
+    let hash = hasher.finish();
+    let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let memory = memory()?;
+    let mut place = hash as usize % INDEX;
+    loop {
+        // SAFETY: the index is the table's first part, and only the holder of the lock uses it.
+        let entry = unsafe { &mut *memory.cast::<u32>().add(place) };
+        match stack(*entry) {
+            None => {
+                let stack = table.add(memory, frames, name, hash)?;
+                *entry = stack.id();
+                return Some(stack);
+            }
+            Some(stack)
+                if stack.hash == hash && stack.frames() == frames && stack.name.as_str() == name.as_str() =>
+            {
+                return Some(stack);
+            }
+            Some(_) => place = (place + 1) % INDEX,
+        }
+    }
+}
+
+impl Table {
+    fn add(&mut self, memory: *mut u8, frames: &[Frame], name: Name, hash: u64) -> Option<&'static Stack> {
+        let size = size_of::<Stack>() + size_of_val(frames);
+        if self.count == MAX_STACKS || self.used + size > TABLE_LEN {
+            return None;
+        }
+        // SAFETY: the place is within the table's memory, aligned, and unused.
+        let stack = unsafe {
+            let at = memory.add(self.used).cast::<Stack>();
+            at.write(Stack { hash, name, len: frames.len(), frames: [] });
+            ptr::copy_nonoverlapping(frames.as_ptr(), at.add(1).cast::<Frame>(), frames.len());
+            &*at
+        };
+        self.count += 1;
+        self.used += size.next_multiple_of(UNIT);
+        Some(stack)
+    }
 }

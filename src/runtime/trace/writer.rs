@@ -1,21 +1,22 @@
 //! The thread that reads what was recorded, and hands generations to those who want them: a writer
-//! of the program's, the flight recorder.
+//! of the program's, and the flight recorder, which keeps the last generations, whole.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::runtime::arch::cputicks;
 use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::data::trace::TraceBuffer;
-use crate::runtime::trace::buffer::all_buffers;
-use crate::runtime::trace::flight::Flight;
+use crate::runtime::trace::buffer::{self, all_buffers, put_chunk};
+use crate::runtime::trace::encoder::HEADER;
 use crate::runtime::trace::order::Order;
-use crate::runtime::trace::pool;
 
 /// How long a generation lasts at most, in nanoseconds. Go's `traceAdvancePeriod`.
 const GENERATION_NS: i64 = 1_000_000_000;
@@ -164,7 +165,7 @@ impl Writer {
     fn drain(&mut self) -> bool {
         for buffer in all_buffers() {
             buffer.reader.refresh();
-            buffer.reader.leave().into_iter().for_each(pool::put);
+            buffer.reader.leave().into_iter().for_each(put_chunk);
         }
         self.order.encoder.clock.look();
         // In the order of time, as far as that is possible.
@@ -185,7 +186,7 @@ impl Writer {
                 if !is_next || !self.order.take(buffer.writer.number.get(), record) {
                     break Some(record.ticks);
                 }
-                buffer.reader.advance().into_iter().for_each(pool::put);
+                buffer.reader.advance().into_iter().for_each(put_chunk);
                 taken += 1;
                 TAKEN.store(TAKEN.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             };
@@ -207,7 +208,7 @@ impl Writer {
 
     /// Why there can't be more of this trace, if there can't.
     pub(super) fn broken(&self) -> Option<io::Error> {
-        if pool::LOST.load(Ordering::Relaxed) {
+        if buffer::LOST.load(Ordering::Relaxed) {
             return Some(io::Error::other("gosched: more was to be traced than could be written"));
         }
         let stuck = self.stuck_since != 0 && nanotime() - self.stuck_since > patience(STUCK_NS);
@@ -323,7 +324,69 @@ fn waits(until: u64) -> bool {
 const ENOUGH: usize = 1 << 16;
 
 /// In how many such parts are all that there can be.
-const ROUNDS: usize = pool::MAX_RECORDS / ENOUGH;
+const ROUNDS: usize = buffer::MAX_RECORDS / ENOUGH;
 
 /// How often the thread looks whether others have had what they wanted, in microseconds.
 const WAIT_US: u32 = 50;
+
+/// The generations that are kept.
+pub(super) struct Flight {
+    /// Those that are older, in nanoseconds, aren't needed.
+    min_age: i64,
+    /// How many bytes of them there may be; one may be larger.
+    max_bytes: usize,
+    kept: VecDeque<Generation>,
+    /// The present one, as far as it was written.
+    current: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct Generation {
+    /// When it ended, in nanoseconds.
+    ended: i64,
+    bytes: Arc<[u8]>,
+}
+
+/// What there was at one moment.
+pub(crate) struct Recording(Vec<Arc<[u8]>>);
+
+impl Flight {
+    pub(super) fn new(min_age: Duration, max_bytes: usize) -> Flight {
+        let min_age = i64::try_from(min_age.as_nanos()).unwrap_or(i64::MAX);
+        Flight { min_age, max_bytes, kept: VecDeque::new(), current: Vec::new() }
+    }
+
+    fn push(&mut self, bytes: Vec<u8>) {
+        if self.current.is_empty() { self.current = bytes } else { self.current.extend_from_slice(&bytes) }
+    }
+
+    /// The present generation has ended, now.
+    fn end_generation(&mut self, now: i64) {
+        let bytes = mem::take(&mut self.current).into();
+        self.kept.push_back(Generation { ended: now, bytes });
+        let is_old = |generation: &Generation| now - generation.ended > self.min_age;
+        let mut bytes: usize = self.kept.iter().map(|generation| generation.bytes.len()).sum();
+        // As many as have max_bytes without the first.
+        while let Some(first) = self.kept.front()
+            && self.kept.len() > 1
+            && (bytes - first.bytes.len() >= self.max_bytes || is_old(first))
+        {
+            bytes -= first.bytes.len();
+            self.kept.pop_front();
+        }
+    }
+
+    pub(super) fn recording(&self) -> Recording {
+        Recording(self.kept.iter().map(|generation| Arc::clone(&generation.bytes)).collect())
+    }
+}
+
+impl Recording {
+    /// Writes it as a trace; returns how many bytes that were.
+    pub(crate) fn write_to(&self, out: &mut dyn Write) -> io::Result<u64> {
+        out.write_all(HEADER)?;
+        self.0.iter().try_for_each(|bytes| out.write_all(bytes))?;
+        out.flush()?;
+        Ok((HEADER.len() + self.0.iter().map(|bytes| bytes.len()).sum::<usize>()) as u64)
+    }
+}

@@ -143,7 +143,7 @@ pub use report::schedtrace::schedtrace;
 pub use sema::notify_list::NotifyList;
 pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};
 #[cfg(feature = "std")]
-pub use stdpark::live::park_std_waits;
+pub use stdpark::gate::park_std_waits;
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 

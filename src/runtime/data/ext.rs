@@ -330,10 +330,10 @@ pub struct SchedtExt {
     /// are.
     pub detached_time: AtomicI64,
     /// Whether wakes are left to sysmon, of code that could not make a goroutine ready:
-    /// `stdpark/later.rs`.
+    /// `stdpark/futex_table.rs`.
     pub wakes_left: AtomicBool,
     /// Whether the program has handlers of signals, which may wake goroutines:
-    /// `stdpark/handlers.rs`.
+    /// `stdpark/gate.rs`.
     pub handlers: AtomicBool,
 }
 

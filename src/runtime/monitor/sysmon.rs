@@ -51,9 +51,9 @@ use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::wake::wakep;
 #[cfg(feature = "std")]
-use crate::runtime::stdpark::later::wake_those;
+use crate::runtime::stdpark::futex_table::wake_those;
 #[cfg(feature = "std")]
-use crate::runtime::stdpark::live::live;
+use crate::runtime::stdpark::gate::live;
 use crate::runtime::world::gomaxprocs::sysmon_update_gomaxprocs;
 
 /// The maximum delay with which sysmon notices that a goroutine has begun to run.

@@ -243,7 +243,7 @@ fn histogram(times: &TimeHistogram) -> Value {
 
 fn std_parks() -> u64 {
     #[cfg(feature = "std")]
-    return crate::runtime::stdpark::table::parks();
+    return crate::runtime::stdpark::futex_table::parks();
     #[cfg(not(feature = "std"))]
     0
 }

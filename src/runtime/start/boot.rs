@@ -27,7 +27,7 @@ use crate::runtime::report::panic::{install_panic_hook, install_sanitizer_hook, 
 use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::signal::handler::initsig;
 #[cfg(feature = "std")]
-use crate::runtime::stdpark::live::{go_live_if_wanted, park_std_waits};
+use crate::runtime::stdpark::gate::{go_live_if_wanted, park_std_waits};
 use crate::runtime::tls;
 use crate::runtime::world::gomaxprocs::first_gomaxprocs;
 use crate::runtime::world::procresize::{make_ps, procresize};

@@ -15,10 +15,10 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::g::explored::{exploring, is_explored};
-use crate::runtime::stdpark::description::is_nonblocking;
 use crate::runtime::stdpark::descriptors::{Waited, after_close, before_close, wait_for_one};
 use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::may_park;
+use crate::runtime::stdpark::operation::is_nonblocking;
 
 /// The goroutine, if it may wait. In an exploration a child blocks its thread. So does it on a
 /// goroutine that has a thread to itself, as one that traces the child has: its wait ends also when

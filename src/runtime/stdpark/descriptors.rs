@@ -16,8 +16,9 @@
 //! with them, so only sockets that are known have them: see `known.rs`.)
 
 use std::ffi::{c_int, c_void};
+use std::io;
 use std::os::fd::RawFd;
-use std::{io, ptr};
+use std::ptr;
 
 use libc::{
     EPOLLIN, EPOLLMSG, EPOLLOUT, EPOLLPRI, EPOLLRDBAND, EPOLLRDHUP, EPOLLRDNORM, EPOLLWRBAND, EPOLLWRNORM,
@@ -34,9 +35,10 @@ use crate::runtime::netpoll::marked::{Owner, set_owner};
 use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_generic_init};
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
-use crate::runtime::stdpark::entry::{Description, Entry, How, Node, Queued, Woken, wake};
+use crate::runtime::stdpark::entry::{
+    ANEW, CLOSED, Description, Entry, Found, How, Node, Queued, READY, TIMED_OUT, WAITS, Wait, Woken, wake,
+};
 use crate::runtime::stdpark::gate::may_ready;
-use crate::runtime::stdpark::wait::{ANEW, CLOSED, Found, READY, TIMED_OUT, WAITS, Wait};
 use crate::runtime::stdpark::watch::watch;
 use crate::runtime::time::fire::{Limit, with_limit};
 

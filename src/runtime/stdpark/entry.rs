@@ -1,18 +1,20 @@
-//! A descriptor's list of the goroutines that wait for it.
+//! A descriptor's list of the goroutines that wait for it, and their waits.
 //!
 //! A goroutine that reads, writes or accepts is *exclusive*: one event wakes one of them, and the
 //! registration is armed again for the others. One that polls isn't.
 //!
-//! A wait ends once (`wait.rs`): by an event, by its time, or by a close. The goroutine takes its
-//! nodes off all lists before it goes on.
+//! A wait is for one descriptor or several, and ends once: by an event, by its time, or by a close.
+//! Its `state` is changed by compare-and-swap, and the caller that finds the goroutine there makes
+//! it ready. The goroutine takes its nodes off all lists before it goes on.
 
+use std::io;
 use std::os::fd::RawFd;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8};
-use std::{io, ptr};
 
 use libc::{EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLONESHOT, EPOLLOUT, EPOLLPRI, EPOLLRDHUP};
 
-use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, Mutex};
@@ -23,7 +25,6 @@ use crate::runtime::netpoll::epoll::arm_marked;
 use crate::runtime::netpoll::netpoll_adjust_waiters;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::stdpark::known::{Look, Word};
-use crate::runtime::stdpark::wait::{ANEW, CLOSED, Found, READY, Wait};
 
 /// The kernel reports these whatever it was asked for.
 const ALWAYS: u32 = (EPOLLERR | EPOLLHUP) as u32;
@@ -60,6 +61,49 @@ pub(super) struct Entry {
 
 // SAFETY: the lock protects the cells.
 unsafe impl Sync for Entry {}
+
+/// A wait for one descriptor or several, on the goroutine's stack.
+pub(super) struct Wait {
+    pub(super) gp: &'static G,
+    /// `WAITS`, the goroutine once it has parked, or how the wait has ended.
+    pub(super) state: AtomicPtr<G>,
+}
+
+pub(super) const WAITS: *mut G = ptr::null_mut();
+pub(super) const READY: *mut G = ptr::without_provenance_mut(1);
+pub(super) const TIMED_OUT: *mut G = ptr::without_provenance_mut(2);
+pub(super) const CLOSED: *mut G = ptr::without_provenance_mut(3);
+/// The wait is to begin anew: see `watch.rs`.
+pub(super) const ANEW: *mut G = ptr::without_provenance_mut(4);
+
+/// What [`Wait::end`] has found.
+pub(super) enum Found {
+    /// The goroutine has parked: the caller makes it ready.
+    Parked(&'static G),
+    /// It hasn't parked yet, and won't.
+    Running,
+    /// The wait has ended before.
+    Ended,
+}
+
+impl Wait {
+    /// Ends the wait. The caller touches it no more, as it may be gone.
+    pub(super) fn end(&self, how: *mut G) -> Found {
+        let gp = self.gp;
+        let change = |state| (!is_end(state)).then_some(how);
+        // Release and acquire pair with commit and with the goroutine that goes on: it sees what
+        // was written before.
+        match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change) {
+            Ok(state) if state == WAITS => Found::Running,
+            Ok(_) => Found::Parked(gp),
+            Err(_) => Found::Ended,
+        }
+    }
+}
+
+fn is_end(state: *mut G) -> bool {
+    [READY, TIMED_OUT, CLOSED, ANEW].contains(&state)
+}
 
 /// A wait's place in the list of one descriptor. The entry's lock protects the cells.
 pub(super) struct Node {

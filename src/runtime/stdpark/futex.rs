@@ -10,12 +10,11 @@ use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::exploring;
 use crate::runtime::sched::point::point;
-use crate::runtime::stdpark::gate::{may_park, may_ready};
-use crate::runtime::stdpark::later::wake_later;
-use crate::runtime::stdpark::sleep::{from_now, nanoseconds};
-use crate::runtime::stdpark::table::{
-    ANY_BIT, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake,
+use crate::runtime::stdpark::futex_table::{
+    ANY_BIT, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake, wake_later,
 };
+use crate::runtime::stdpark::gate::{may_park, may_ready};
+use crate::runtime::stdpark::time::{from_now, nanoseconds};
 
 /// The calls that came after `futex`; their numbers are the same on all architectures.
 pub(super) const SYS_FUTEX_WAKE: i64 = 454;

@@ -13,7 +13,7 @@
 //!   and loses its P if that takes long (`sched/detach.rs`).
 //! - **A wake finds goroutines wherever it comes from**: a foreign thread, g0, a goroutine in
 //!   `blocking`. Only a signal handler, and code that holds a lock of the runtime's, leave the wake
-//!   to sysmon (`later.rs`).
+//!   to sysmon (`futex_table.rs`).
 //! - **The runtime calls none of these functions.** It calls the kernel (`arch/syscall.rs`): a wake
 //!   takes the lock of a bucket, and the release of a lock is a wake.
 //! - A goroutine that parks here may be in any code of the program's, also in its allocator. So a
@@ -23,52 +23,38 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `live.rs` | whether it is on, in this process; how it is turned on |
-//! | `gate.rs` | whether the caller may park, or make others ready |
+//! | `gate.rs` | whether waits park: in this process, and for the caller; `sigaction` and `signal` |
 //! | `symbols/` | the functions of the C library that are defined here |
 //! | `futex.rs` | the operations of `futex`, and of the calls that came after it |
-//! | `table.rs` | the goroutines that wait, by their words: wait, wake, requeue |
-//! | `later.rs` | wakes that are left to sysmon |
-//! | `sizes.rs` | how large the tables are |
-//! | `sleep.rs` | sleeps and yields |
+//! | `futex_table.rs` | the goroutines that wait, by their words: wait, wake, requeue; wakes by sysmon |
+//! | `time.rs` | sleeps and yields; the time and random numbers of an exploration |
 //! | `descriptors.rs` | the table of descriptors: waits, events, closes |
-//! | `entry.rs` | one descriptor's list of waits |
-//! | `wait.rs` | a goroutine's wait, and how it ends |
+//! | `entry.rs` | one descriptor's list of waits; a goroutine's wait, and how it ends |
 //! | `known.rs` | sockets whose waits ask nothing, and arm nothing |
 //! | `watch.rs` | waits at these that have lasted a while begin anew |
-//! | `operation.rs` | a call on a descriptor, tried until that is ready |
-//! | `description.rs` | what the kernel tells of a description |
-//! | `pace.rs` | how fast waits that end for nothing follow each other |
+//! | `operation.rs` | a call on a descriptor, tried until that is ready; what the kernel tells of a description |
 //! | `socket.rs` | receive, send, accept, connect |
-//! | `file.rs` | read and write |
-//! | `iovecs.rs` | the buffers of vectored calls |
+//! | `file.rs` | read and write; the buffers of vectored calls |
 //! | `polling.rs` | poll, select, and waits for epoll instances |
 //! | `child.rs` | waits for children |
-//! | `explored.rs` | the time and random numbers of an exploration |
-//! | `in_kernel.rs` | calls that may block their thread |
-//! | `handlers.rs` | `sigaction` and `signal`: handlers run on the signal stack |
 
 mod child;
-mod description;
 pub(super) mod descriptors;
 mod entry;
-mod explored;
 mod file;
 mod futex;
-mod gate;
-mod handlers;
-mod in_kernel;
-mod iovecs;
+pub(super) mod futex_table;
+pub(super) mod gate;
 mod known;
-pub(super) mod later;
-pub(super) mod live;
 mod operation;
-mod pace;
 mod polling;
-mod sizes;
-mod sleep;
 mod socket;
 mod symbols;
-pub(super) mod table;
-mod wait;
+mod time;
 mod watch;
+
+/// The table of futexes has 2 to this power buckets. `loom` checks tables with fewer places.
+const BUCKET_BITS: u32 = 14;
+
+/// How many wakes can be left to sysmon at a time.
+const PLACES: usize = 64;

@@ -6,12 +6,20 @@
 //! that finds its descriptor ready costs no other system call. One that doesn't asks, before its
 //! first wait, for what the program has set: `O_NONBLOCK`, and a socket's own timeout. At a socket
 //! that is known it asks nothing (`known.rs`).
+//!
+//! Where the kernel has no other way to wait, the call blocks its thread ([`in_kernel`]).
+//!
+//! Below that is what the kernel tells of a description: its sort, its flags, the options of a
+//! socket.
 
 use std::ffi::{c_int, c_short};
+use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 
 use libc::{EPOLLERR, EPOLLHUP, EPOLLRDHUP};
 
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::debug::period;
 use crate::runtime::base::fatal::misuse;
 use crate::runtime::base::os::poll_now;
@@ -19,16 +27,14 @@ use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::m::sigstack::with_signals_blocked;
 use crate::runtime::mem::morestack_check::stop_if_asked;
-use crate::runtime::stdpark::description::{
-    Kind, Timeout, flags, is_of_pipefs, is_of_unix, is_plain_tcp, mode_of, option_of, timeout,
-};
+use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
 use crate::runtime::stdpark::descriptors::{Waited, entry_for_call, is_ready, wait_for_one};
 use crate::runtime::stdpark::entry::{Entry, How};
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::in_kernel::in_kernel;
 use crate::runtime::stdpark::known::Look;
-use crate::runtime::stdpark::pace::Pace;
+use crate::runtime::stdpark::time::sleep_for;
 
 /// What the kernel returns: an error is a negative number.
 pub(super) const EAGAIN: isize = -libc::EAGAIN as isize;
@@ -365,9 +371,177 @@ pub(super) fn with_done(ret: isize, done: usize) -> isize {
 
 /// Ends the process because of a wait in an exploration that the exploration can't know of.
 #[cold]
-pub(super) fn refuse_in_exploration() -> ! {
+fn refuse_in_exploration() -> ! {
     misuse(format_args!(
         "gosched: a real socket in an exploration, whose clock and order nobody else keeps: use \
          gosched::explore::pipe, or channels"
     ))
+}
+
+/// Makes a call that a signal doesn't end. Others have the P meanwhile.
+pub(super) fn hand_on(call: &dyn Fn() -> isize) -> isize {
+    if may_hand_on() { in_syscall(call) } else { call() }
+}
+
+/// Makes a call that a signal ends. The runtime sends none to a thread in such a call, but one may
+/// be on its way: it would have a write return a part, or a wait fail with `EINTR`. A goroutine
+/// that keeps its P gets the signal: it is what takes the P away.
+pub(super) fn in_kernel(call: &dyn Fn() -> isize) -> isize {
+    if may_hand_on() { in_syscall(&|| with_signals_blocked(call)) } else { call() }
+}
+
+/// Whether the caller may give its P away. An explored goroutine keeps its turn.
+fn may_hand_on() -> bool {
+    may_park().is_some_and(|gp| !(exploring() && is_explored(gp)))
+}
+
+#[inline(never)]
+fn in_syscall(call: &dyn Fn() -> isize) -> isize {
+    // SAFETY: on a goroutine that may park, and so holds no lock of the runtime's. It has
+    // thread-locals of its own, and may go on on another thread.
+    unsafe {
+        entersyscall();
+        let ret = call();
+        exitsyscall();
+        ret
+    }
+}
+
+/// Slows down waits that end for nothing. The kernel may report what a call doesn't find: that a
+/// socket has room, where the receiver's has none.
+pub(super) struct Pace {
+    waits: u32,
+}
+
+impl Pace {
+    /// So many waits may end for nothing: others may have been faster.
+    const AT_ONCE: u32 = 8;
+    /// How long a later one waits first, in nanoseconds.
+    const PAUSE: i64 = 1_000_000;
+
+    pub(super) fn new() -> Self {
+        Pace { waits: 0 }
+    }
+
+    /// To be called before each wait, on a goroutine that may park.
+    pub(super) fn before_wait(&mut self) {
+        self.waits += 1;
+        if self.waits > Pace::AT_ONCE {
+            sleep_for(Pace::PAUSE);
+        }
+    }
+}
+
+/// The sort of a number's description. It is a hint, found once: where it is wrong, because of a
+/// close that nobody has seen, a call blocks its thread, fails with `ENOTSOCK` and looks again, or
+/// reads less of a file than there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Unknown,
+    /// A socket, but one of packets in order: what `write` sends there ends a record.
+    Socket,
+    /// `RWF_NOWAIT` works, as far as we know: a pipe, an `eventfd`.
+    Stream,
+    /// It doesn't work: the descriptor is polled first. A terminal, say.
+    PolledFirst,
+    /// A pipe that has a name. A read doesn't wait for a first writer, and the kernel doesn't
+    /// report that there is none.
+    Fifo,
+    /// It is always ready: a regular file, a directory, a block device.
+    File,
+}
+
+impl Kind {
+    fn of_number(number: u8) -> Self {
+        [Kind::Socket, Kind::Stream, Kind::PolledFirst, Kind::Fifo, Kind::File]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
+            .unwrap_or(Kind::Unknown)
+    }
+}
+
+/// The flags of the description; none if the kernel doesn't tell.
+pub(super) fn flags(fd: RawFd) -> Option<c_int> {
+    // SAFETY: no memory is passed.
+    let flags = unsafe { syscall!(SYS_fcntl, fd, libc::F_GETFL) };
+    (flags >= 0).then_some(flags as c_int)
+}
+
+/// Whether the program has set the description to non-blocking mode, as far as can be known.
+pub(super) fn is_nonblocking(fd: RawFd) -> bool {
+    flags(fd).is_some_and(|flags| flags & libc::O_NONBLOCK != 0)
+}
+
+/// The sort of file that a number has, and its permissions; none if it has none.
+pub(super) fn mode_of(fd: RawFd) -> Option<libc::mode_t> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `stat` is read only if the kernel has filled it.
+    unsafe { (syscall!(SYS_fstat, fd, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_mode) }
+}
+
+/// Whether a pipe has no name. (Its file system's number is Linux's `PIPEFS_MAGIC`.)
+fn is_of_pipefs(fd: RawFd) -> bool {
+    let mut stat = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `stat` is read only if the kernel has filled it.
+    unsafe {
+        syscall!(SYS_fstatfs, fd, stat.as_mut_ptr()) < 0 || stat.assume_init().f_type as u64 == 0x5049_5045
+    }
+}
+
+/// A socket's timeout.
+enum Timeout {
+    NoSocket,
+    /// So many nanoseconds; 0 is none.
+    After(i64),
+    /// The kernel doesn't tell: a sandbox refuses the call.
+    Unknown,
+}
+
+fn timeout(fd: RawFd, option: c_int) -> Timeout {
+    match option_of(fd, option) {
+        Some(libc::timeval { tv_sec, tv_usec }) => {
+            Timeout::After(tv_sec.saturating_mul(1_000_000_000).saturating_add(tv_usec * 1000))
+        }
+        None if io::Error::last_os_error().raw_os_error() == Some(libc::ENOTSOCK) => Timeout::NoSocket,
+        None => Timeout::Unknown,
+    }
+}
+
+/// An option of a socket, which consists of numbers; none, and errno, if the kernel doesn't tell.
+pub(super) fn option_of<T: Copy>(fd: RawFd, option: c_int) -> Option<T> {
+    let (mut value, mut len) = (MaybeUninit::<T>::zeroed(), size_of::<T>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `len` bytes to the value, whose numbers are zero before.
+    unsafe {
+        let ret = syscall!(SYS_getsockopt, fd, libc::SOL_SOCKET, option, value.as_mut_ptr(), &raw mut len);
+        (ret >= 0).then(|| value.assume_init())
+    }
+}
+
+/// Whether a socket is a Unix socket. The kernel doesn't report there that the other side reads no
+/// more, or that this side is shut down.
+fn is_of_unix(fd: RawFd) -> bool {
+    option_of(fd, libc::SO_DOMAIN) == Some(libc::AF_UNIX)
+}
+
+/// Whether a socket is of TCP, nothing is between the program and it, and nothing is set that a
+/// wait would heed. Such a socket may be known.
+fn is_plain_tcp(fd: RawFd) -> bool {
+    let has_no_limit = |option| matches!(timeout(fd, option), Timeout::After(0));
+    matches!(option_of(fd, libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6))
+        && option_of(fd, libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP)
+        && option_of(fd, libc::SO_RCVLOWAT) == Some(1_i32)
+        && has_no_limit(libc::SO_RCVTIMEO)
+        && has_no_limit(libc::SO_SNDTIMEO)
+        && has_no_upper_protocol(fd)
+}
+
+/// Whether nothing is between a socket of TCP and the program: no TLS of the kernel's, say.
+fn has_no_upper_protocol(fd: RawFd) -> bool {
+    let (mut name, mut len) = ([0_u8; 16], 16 as libc::socklen_t);
+    // SAFETY: the kernel writes at most `len` bytes.
+    let ret = unsafe {
+        syscall!(SYS_getsockopt, fd, libc::IPPROTO_TCP, libc::TCP_ULP, name.as_mut_ptr(), &raw mut len)
+    };
+    ret < 0 || len == 0
 }

@@ -20,9 +20,8 @@ use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
 use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::in_kernel::in_kernel;
-use crate::runtime::stdpark::pace::Pace;
-use crate::runtime::stdpark::sleep::{nanoseconds, sleep_for};
+use crate::runtime::stdpark::operation::{Pace, in_kernel};
+use crate::runtime::stdpark::time::{nanoseconds, sleep_for};
 
 /// The most descriptors that a goroutine waits for at once.
 const MOST: usize = 1024;

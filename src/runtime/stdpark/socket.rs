@@ -11,11 +11,11 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::atomic::Ordering;
-use crate::runtime::stdpark::description::{flags, is_nonblocking, option_of};
 use crate::runtime::stdpark::descriptors::{is_new, is_ready};
-use crate::runtime::stdpark::in_kernel::{hand_on, in_kernel};
-use crate::runtime::stdpark::iovecs::{MOST, total, with_rest};
-use crate::runtime::stdpark::operation::{EAGAIN, Next, Operation, What, with_done};
+use crate::runtime::stdpark::file::{MOST_BUFFERS, total, with_rest};
+use crate::runtime::stdpark::operation::{
+    EAGAIN, Next, Operation, What, flags, hand_on, in_kernel, is_nonblocking, option_of, with_done,
+};
 
 const IN_PROGRESS: isize = -libc::EINPROGRESS as isize;
 const ALREADY: isize = -libc::EALREADY as isize;
@@ -210,7 +210,7 @@ unsafe fn buffers_of<'a>(msg: *const msghdr) -> Option<(&'a msghdr, &'a [iovec])
     // SAFETY: null, or a message, as the caller says.
     let whole = unsafe { msg.as_ref()? };
     let n = whole.msg_iovlen;
-    if n > MOST || whole.msg_iov.is_null() && n > 0 {
+    if n > MOST_BUFFERS || whole.msg_iov.is_null() && n > 0 {
         return None;
     }
     // SAFETY: as many buffers, as the caller says.

@@ -18,7 +18,7 @@
 //! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |
-//! | `stdpark/table.rs`, `later.rs`: `tests/stdpark` | no wake is lost, or counted twice |
+//! | `stdpark/futex_table.rs`: `tests/stdpark` | no wake is lost, or counted twice |
 //!
 //! The rooms are the crate's, and the models of a room's files stand in it, where they see what is
 //! the room's own. A stand-in is at the path of what it stands for. It has the names that the

@@ -1,12 +1,16 @@
-//! Reads and writes.
+//! Reads and writes, and calls on files that may take long or wait for what the kernel doesn't
+//! report, such as a lock of a file. In such a call the goroutine keeps its thread, and others have
+//! the P at once: no signal has to take it away.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_uint, c_void};
 
-use libc::{iovec, size_t, ssize_t};
+use libc::{iovec, off_t, off64_t, size_t, ssize_t};
 
-use crate::runtime::arch::syscall::syscall;
+use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::stdpark::file;
 use crate::runtime::stdpark::gate::may_have_to_park;
+use crate::runtime::stdpark::operation::{hand_on, in_kernel};
 
 /// # Safety
 /// As the C library's.
@@ -58,4 +62,119 @@ pub unsafe extern "C" fn writev(fd: c_int, buffers: *const iovec, n: c_int) -> s
         }
         syscall!(SYS_writev, fd, buffers, n)
     }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { long_call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { long_call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copy_file_range(
+    from: c_int,
+    from_at: *mut off64_t,
+    to: c_int,
+    to_at: *mut off64_t,
+    len: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    let args = [from as usize, from_at as usize, to as usize, to_at as usize, len, flags as usize];
+    // SAFETY: as the caller says.
+    unsafe { long_call(libc::SYS_copy_file_range, args) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, at: *mut off_t, len: size_t) -> ssize_t {
+    // SAFETY: as the caller says.
+    unsafe {
+        if may_have_to_park() {
+            return file::sendfile(to, from, at, len);
+        }
+        syscall!(SYS_sendfile, to, from, at, len)
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut off64_t, len: size_t) -> ssize_t {
+    // SAFETY: as the caller says: the types are the same.
+    unsafe { sendfile(to, from, at, len) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn splice(
+    from: c_int,
+    from_at: *mut off64_t,
+    to: c_int,
+    to_at: *mut off64_t,
+    len: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    let args = [from as usize, from_at as usize, to as usize, to_at as usize, len, flags as usize];
+    // SAFETY: as the caller says.
+    unsafe { waiting_call(libc::SYS_splice, args) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { waiting_call(libc::SYS_flock, [fd as usize, operation as usize, 0, 0, 0, 0]) as c_int }
+}
+
+/// Makes a call that the kernel ends by itself.
+///
+/// # Safety
+/// As that system call.
+#[inline(always)]
+unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
+    // SAFETY: as the caller says.
+    unsafe {
+        if may_have_to_park() {
+            return on_goroutine(number, &args, hand_on);
+        }
+        result_of(raw(number, args))
+    }
+}
+
+/// Makes a call that waits for another process, perhaps for ever, and that a signal ends.
+///
+/// # Safety
+/// As that system call.
+#[inline(always)]
+pub(super) unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
+    // SAFETY: as the caller says.
+    unsafe {
+        if may_have_to_park() {
+            return on_goroutine(number, &args, in_kernel);
+        }
+        result_of(raw(number, args))
+    }
+}
+
+/// The half of both that a goroutine does.
+#[cold]
+#[inline(never)]
+unsafe fn on_goroutine(number: c_long, args: &[usize; 6], how: fn(&dyn Fn() -> isize) -> isize) -> isize {
+    // SAFETY: as the caller says.
+    result_of(how(&|| unsafe { raw(number, *args) }))
 }

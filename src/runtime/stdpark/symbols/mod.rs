@@ -14,27 +14,21 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `system_calls.rs` | `syscall` |
-//! | `sleeps.rs` | `nanosleep`, `sched_yield` and the like |
+//! | `time.rs` | `nanosleep`, `sched_yield`, `clock_gettime` and the like; `getrandom` |
 //! | `signals.rs` | `sigaction`; the other ways to install a handler |
-//! | `sockets.rs` | `recv`, `send`, `accept`, `connect` and the like |
-//! | `files.rs` | `read`, `write`, `readv`, `writev` |
+//! | `sockets.rs` | `recv`, `send`, `accept`, `connect` and the like; `getaddrinfo` |
+//! | `files.rs` | `read`, `write`, `fsync`, `sendfile`, `flock` and the like |
 //! | `polls.rs` | `poll`, `select`, `epoll_wait` and the like |
-//! | `closes.rs` | `close`, `close_range`, `dup2`, `dup3` |
-//! | `changes.rs` | `socket`, `setsockopt`, `ioctl`, `fcntl`, `dup` |
-//! | `long_calls.rs` | `flock`, `fsync`, `sendfile`, `getaddrinfo` and the like |
+//! | `descriptors.rs` | `socket`, `close`, `dup`, `setsockopt`, `ioctl`, `fcntl` and the like |
 //! | `children.rs` | `waitpid`, `wait4`, `waitid`, `vfork` |
-//! | `clocks.rs` | `clock_gettime`, `getrandom` |
 //! | `fortified.rs` | `__read_chk` and the like |
 
-mod changes;
 mod children;
-mod clocks;
-mod closes;
+mod descriptors;
 mod files;
 mod fortified;
-mod long_calls;
 mod polls;
 mod signals;
-mod sleeps;
 mod sockets;
 mod system_calls;
+mod time;

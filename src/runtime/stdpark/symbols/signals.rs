@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use libc::sighandler_t;
 
-use crate::runtime::stdpark::handlers;
+use crate::runtime::stdpark::gate;
 
 /// # Safety
 /// As the C library's.
@@ -15,7 +15,7 @@ pub unsafe extern "C" fn sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     // SAFETY: as the caller says.
-    unsafe { handlers::sigaction(sig, action, old) }
+    unsafe { gate::sigaction(sig, action, old) }
 }
 
 /// The names that `signal` has: handlers that stay, and after which system calls go on.
@@ -26,7 +26,7 @@ macro_rules! signal_as_in_bsd {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(sig: c_int, handler: sighandler_t) -> sighandler_t {
             // SAFETY: as the caller says.
-            unsafe { handlers::signal(sig, handler, libc::SA_RESTART, true) }
+            unsafe { gate::signal(sig, handler, libc::SA_RESTART, true) }
         }
     )*};
 }
@@ -41,7 +41,7 @@ macro_rules! signal_as_in_system_v {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(sig: c_int, handler: sighandler_t) -> sighandler_t {
             // SAFETY: as the caller says.
-            unsafe { handlers::signal(sig, handler, libc::SA_RESETHAND | libc::SA_NODEFER, false) }
+            unsafe { gate::signal(sig, handler, libc::SA_RESETHAND | libc::SA_NODEFER, false) }
         }
     )*};
 }

@@ -1,12 +1,17 @@
-//! Sockets.
+//! Sockets, and names of hosts. While a name is looked up, the goroutine keeps its thread, and
+//! others have the P at once.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem;
 use std::ptr;
 
-use libc::{mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use libc::{addrinfo, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use crate::runtime::arch::syscall::syscall;
+#[cfg(not(target_feature = "crt-static"))]
+use crate::runtime::arch::weak_function;
 use crate::runtime::stdpark::gate::may_have_to_park;
+use crate::runtime::stdpark::operation::in_kernel;
 use crate::runtime::stdpark::socket;
 
 /// # Safety
@@ -175,4 +180,32 @@ pub unsafe extern "C" fn connect(fd: c_int, addr: *const sockaddr, len: socklen_
         }
         syscall!(SYS_connect, fd, addr, len) as c_int
     }
+}
+
+// Weak: a C program that is linked statically has the C library's, which is in one file with
+// `freeaddrinfo`.
+#[cfg(not(target_feature = "crt-static"))]
+weak_function!("getaddrinfo", getaddrinfo);
+
+/// `getaddrinfo`, which the C library does: it reads files, and asks servers.
+///
+/// # Safety
+/// As the C library's.
+#[cfg(not(target_feature = "crt-static"))]
+unsafe extern "C" fn getaddrinfo(
+    node: *const c_char,
+    service: *const c_char,
+    hints: *const addrinfo,
+    found: *mut *mut addrinfo,
+) -> c_int {
+    type Getaddrinfo =
+        unsafe extern "C" fn(*const c_char, *const c_char, *const addrinfo, *mut *mut addrinfo) -> c_int;
+    // SAFETY: the next one of that name is the C library's, and of this type.
+    let next = unsafe {
+        mem::transmute::<*mut _, Option<Getaddrinfo>>(libc::dlsym(libc::RTLD_NEXT, c"getaddrinfo".as_ptr()))
+    };
+    let Some(next) = next else { return libc::EAI_SYSTEM };
+    // SAFETY: as the caller says.
+    let call = || unsafe { next(node, service, hints, found) as isize };
+    (if may_have_to_park() { in_kernel(&call) } else { call() }) as c_int
 }

@@ -10,8 +10,8 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall_words};
 use crate::runtime::stdpark::descriptors::{after_close, before_close};
 use crate::runtime::stdpark::futex::{Call, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAKE, is_wake_of_threads};
-use crate::runtime::stdpark::live::live;
-use crate::runtime::stdpark::symbols::clocks::{clock_gettime, getrandom};
+use crate::runtime::stdpark::gate::live;
+use crate::runtime::stdpark::symbols::time::{clock_gettime, getrandom};
 
 /// `syscall`, which has as many arguments as the call. (Where it has fewer than six, what is in the
 /// other registers, and on the stack, is passed, and not looked at.)

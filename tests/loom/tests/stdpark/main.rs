@@ -1,7 +1,7 @@
 //! Models of waits at futexes: no wake is lost, and the calls of wakes count each wait that was
-//! woken once. A wake that is left to sysmon is done. `stdpark/table.rs` and `later.rs`,
-//! `time/fire.rs`, and `p/sysmon_sleep.rs` are the files that ship. (loom fails if
-//! all threads are blocked, and a waiter whose wake is lost is.)
+//! woken once. A wake that is left to sysmon is done. `stdpark/futex_table.rs`, `time/fire.rs`, and
+//! `p/sysmon_sleep.rs` are the files that ship. (loom fails if all threads are blocked, and a
+//! waiter whose wake is lost is.)
 //!
 //! Models of waits for descriptors, too: each wait ends once, by an event, by its time or by a
 //! close, and no event is lost. `stdpark/descriptors.rs` and `entry.rs`, and `netpoll/marked.rs`

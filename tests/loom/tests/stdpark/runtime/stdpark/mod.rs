@@ -4,10 +4,10 @@
 mod descriptors;
 #[path = "../../../../../../src/runtime/stdpark/entry.rs"]
 mod entry;
+#[path = "../../../../../../src/runtime/stdpark/futex_table.rs"]
+mod futex_table;
 #[path = "../../../../../../src/runtime/stdpark/known.rs"]
 mod known;
-#[path = "../../../../../../src/runtime/stdpark/later.rs"]
-mod later;
 mod models_descriptor_claims;
 mod models_descriptor_closes;
 mod models_descriptor_events;
@@ -19,10 +19,6 @@ mod models_limit;
 mod models_requeue;
 mod models_wait;
 pub(super) mod numbers;
-#[path = "../../../../../../src/runtime/stdpark/table.rs"]
-mod table;
-#[path = "../../../../../../src/runtime/stdpark/wait.rs"]
-mod wait;
 mod words;
 
 /// Goroutines may be made ready wherever a model closes a descriptor.
@@ -38,7 +34,5 @@ mod watch {
 }
 
 /// As small as will do.
-mod sizes {
-    pub(super) const BUCKET_BITS: u32 = 1;
-    pub(super) const PLACES: usize = 1;
-}
+const BUCKET_BITS: u32 = 1;
+const PLACES: usize = 1;

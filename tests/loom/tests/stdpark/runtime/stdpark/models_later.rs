@@ -5,8 +5,7 @@ use loom::thread;
 use crate::runtime::data::atomic::{AtomicBool, Ordering, check, statics};
 use crate::runtime::data::runtime2::sched;
 use crate::runtime::p::sysmon_sleep::{sleep_until_woken, wake_sysmon_from_signal};
-use crate::runtime::stdpark::later::{wake_later, wake_those};
-use crate::runtime::stdpark::table::ANY_BIT;
+use crate::runtime::stdpark::futex_table::{ANY_BIT, wake_later, wake_those};
 use crate::runtime::stdpark::words::{Word, word, words};
 
 statics! {

@@ -3,7 +3,7 @@
 use loom::thread;
 
 use crate::runtime::data::atomic::check;
-use crate::runtime::stdpark::table::{ANY_BIT, Waited};
+use crate::runtime::stdpark::futex_table::{ANY_BIT, Waited};
 use crate::runtime::stdpark::words::{woken, word, words};
 use crate::runtime::time::modify::time_comes;
 

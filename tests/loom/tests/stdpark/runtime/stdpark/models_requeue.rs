@@ -4,7 +4,7 @@
 use loom::thread;
 
 use crate::runtime::data::atomic::check;
-use crate::runtime::stdpark::table::{ANY_BIT, Waited, requeue};
+use crate::runtime::stdpark::futex_table::{ANY_BIT, Waited, requeue};
 use crate::runtime::stdpark::words::{Word, words};
 use crate::runtime::time::modify::time_comes;
 

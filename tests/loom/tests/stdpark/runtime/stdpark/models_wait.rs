@@ -3,7 +3,7 @@
 use loom::thread;
 
 use crate::runtime::data::atomic::check;
-use crate::runtime::stdpark::table::wake;
+use crate::runtime::stdpark::futex_table::wake;
 use crate::runtime::stdpark::words::{Word, woken, word};
 
 fn change_and_wake(word: Word, n: u32) -> u32 {

@@ -7,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::data::runtime2::G;
-use crate::runtime::stdpark::table::{ANY_BIT, Waited, bucket_of, may_have_waiters, wait, wake};
+use crate::runtime::stdpark::futex_table::{ANY_BIT, Waited, bucket_of, may_have_waiters, wait, wake};
 
 /// A word, which is 0 at first.
 #[derive(Clone, Copy)]

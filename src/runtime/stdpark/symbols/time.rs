@@ -1,13 +1,16 @@
-//! Sleeps and yields.
+//! Sleeps and yields, the time, and random numbers. In an exploration time and numbers are the
+//! run's.
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
-use libc::{clockid_t, timespec};
+use libc::{clockid_t, size_t, ssize_t, timespec};
 
 use crate::runtime::arch::raw;
-use crate::runtime::arch::syscall::result_of;
-use crate::runtime::stdpark::sleep;
+use crate::runtime::arch::syscall::{result_of, syscall};
+use crate::runtime::base::vdso;
+use crate::runtime::g::explored::exploring;
+use crate::runtime::stdpark::time;
 
 /// # Safety
 /// As the C library's.
@@ -20,7 +23,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     // SAFETY: as the caller says.
     unsafe {
-        if sleep::sleep(clock, flags, request) {
+        if time::sleep(clock, flags, request) {
             return 0;
         }
         let args = [clock as usize, flags as usize, request as usize, rest as usize, 0, 0];
@@ -35,7 +38,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
     // SAFETY: as the caller says.
     unsafe {
-        if sleep::sleep(libc::CLOCK_MONOTONIC, 0, request) {
+        if time::sleep(libc::CLOCK_MONOTONIC, 0, request) {
             return 0;
         }
         result_of(raw(libc::SYS_nanosleep, [request as usize, rest as usize, 0, 0, 0, 0])) as c_int
@@ -68,9 +71,37 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
 /// None is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_yield() -> c_int {
-    if sleep::yield_now() {
+    if time::yield_now() {
         return 0;
     }
     // SAFETY: no arguments.
     result_of(unsafe { raw(libc::SYS_sched_yield, [0; 6]) }) as c_int
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        if exploring() && time::clock_gettime(clock, time) {
+            return 0;
+        }
+        result_of(vdso::clock_gettime(clock, time)) as c_int
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
+    // SAFETY: as the caller says.
+    unsafe {
+        // The kernel says what is wrong with the arguments, and how many it returns at once.
+        let ret = syscall!(SYS_getrandom, buf, len, flags);
+        if ret > 0 && exploring() {
+            time::getrandom(buf, ret as usize);
+        }
+        ret
+    }
 }

@@ -6,28 +6,37 @@
 //! lock needs no count: if it comes first, the waiter sees the change.
 //!
 //! A waiter is woken by the thread that has taken it off its list, and by no other. So wakes are
-//! counted exactly. No wait ends without a reason, but where `later.rs` has had no room for a wake.
+//! counted exactly. No wait ends without a reason, but where there was no room for a wake that was
+//! left.
 //!
 //! Threads wait in the kernel at the same words. A wake asks here first and the kernel for the
 //! rest. A wake that finds enough goroutines makes no system call. While threads wait at words of a
 //! bucket, every other wake of one asks the kernel first: otherwise goroutines that come again and
 //! again would keep a thread waiting for ever.
 //!
-//! `loom` checks the table on this file (`tests/loom`).
+//! Wakes may be left to sysmon. A signal handler leaves its wakes, and so does code that holds a
+//! lock of the runtime's: an allocator of the program's, for example, which the runtime calls with
+//! a lock held, and which releases its own lock there. There is room for [`PLACES`] of them. If
+//! that isn't enough, all goroutines that wait are woken. A wait may end for no reason, as the
+//! kernel's may.
+//!
+//! `loom` checks this file (`tests/loom`).
 
 use std::ptr;
 
 use crate::runtime::data::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64, Cell, Ordering, array_of, fence, statics,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Cell, Ordering, array_of, fence, statics,
 };
-use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason};
+use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason, sched};
 use crate::runtime::explore::clock::now;
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
+use crate::runtime::m::checkdead::counted;
+use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
-use crate::runtime::stdpark::sizes::BUCKET_BITS;
+use crate::runtime::stdpark::{BUCKET_BITS, PLACES};
 use crate::runtime::time::fire::{Limit, with_limit};
 
 /// All bits of a waiter's set: a wait without one.
@@ -305,7 +314,7 @@ pub(super) fn may_have_waiters(addr: usize) -> bool {
 }
 
 /// Wakes all goroutines that wait.
-pub(super) fn wake_all() {
+fn wake_all() {
     for bucket in TABLE.iter() {
         bucket.lock();
         let taken = bucket.take(u32::MAX, |_| true);
@@ -377,4 +386,68 @@ pub(super) fn kernel_is_next(addr: usize) -> bool {
 /// How often goroutines have parked at words.
 pub(in crate::runtime) fn parks() -> u64 {
     TABLE.iter().map(|bucket| bucket.parks.load(Ordering::Relaxed)).sum()
+}
+
+/// A wake. Free if there is no address.
+struct Wake {
+    addr: AtomicUsize,
+    n: AtomicU32,
+    bits: AtomicU32,
+}
+
+/// The address of one that is being filled: no word is there.
+const TAKEN: usize = 1;
+
+statics! {
+    static WAKES: [Wake; PLACES] = array_of![Wake {
+        addr: AtomicUsize::new(0),
+        n: AtomicU32::new(0),
+        bits: AtomicU32::new(0),
+    }; PLACES];
+
+    /// Whether there was no room for one.
+    static ALL: AtomicBool = AtomicBool::new(false);
+}
+
+/// Has sysmon wake up to `n` goroutines at `addr`. It takes no lock and allocates nothing.
+pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
+    let free =
+        |wake: &&Wake| wake.addr.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    match WAKES.iter().find(free) {
+        Some(wake) => {
+            wake.n.store(n, Ordering::Relaxed);
+            wake.bits.store(bits, Ordering::Relaxed);
+            // Release pairs with wake_those: the other fields are there.
+            wake.addr.store(addr, Ordering::Release);
+        }
+        // Release pairs with wake_those: the caller has changed the word.
+        None => _ = ALL.swap(true, Ordering::Release),
+    }
+    // SeqCst with sysmon's `sysmonwait`: it sees this before it sleeps, or this sees that it does.
+    // A swap: after a store sysmon would see what this thread did before, and not what others did.
+    sched().ext.wakes_left.swap(true, Ordering::SeqCst);
+    wake_sysmon_from_signal();
+}
+
+/// Does the wakes that were left. On sysmon's thread.
+pub(in crate::runtime) fn wake_those() {
+    if !sched().ext.wakes_left.load(Ordering::SeqCst) {
+        return;
+    }
+    counted(|| {
+        sched().ext.wakes_left.swap(false, Ordering::SeqCst);
+        // Acquire pairs with wake_later.
+        if ALL.swap(false, Ordering::Acquire) {
+            wake_all();
+        }
+        for left in WAKES.iter() {
+            // Likewise.
+            let addr = left.addr.load(Ordering::Acquire);
+            if addr > TAKEN {
+                let (n, bits) = (left.n.load(Ordering::Relaxed), left.bits.load(Ordering::Relaxed));
+                left.addr.store(0, Ordering::Release);
+                wake(addr, n, bits);
+            }
+        }
+    });
 }

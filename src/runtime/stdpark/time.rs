@@ -1,11 +1,21 @@
-//! Sleeps and yields.
+//! Sleeps and yields, and the clock and random numbers of an exploration: the cold halves of
+//! `symbols/time.rs`.
+//!
+//! In a run of an exploration the time and random numbers of a goroutine are the same each time, as
+//! far as the choices are the same. A goroutine that may not park waits in the kernel, whose time
+//! is the real one. So its clock is the kernel's, too: a wait until a time would never end
+//! otherwise.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+use libc::{clockid_t, timespec};
 
 use crate::runtime::base::os::clock_time;
 use crate::runtime::explore::clock::{now, time_of_run};
+use crate::runtime::explore::random::fill_from_run;
 use crate::runtime::sched::gosched::gosched;
-use crate::runtime::stdpark::gate::may_park;
+use crate::runtime::stdpark::gate::{live, may_park};
 use crate::runtime::time::sleep::time_sleep;
 
 /// The nanoseconds of a time; none if the kernel refuses it.
@@ -64,4 +74,32 @@ pub(super) fn yield_now() -> bool {
         unsafe { gosched() };
     }
     may
+}
+
+/// What `clock_gettime` says in a run. Returns false, and has written nothing, where the caller has
+/// the kernel's time, or the clock doesn't follow the run's.
+///
+/// # Safety
+/// As the C library's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> bool {
+    let Some(ns) = may_park().and_then(|_| time_of_run(clock)) else { return false };
+    // SAFETY: as the caller says.
+    unsafe { time.write(timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }) };
+    true
+}
+
+/// Puts the run's numbers in place of those that `getrandom` has returned, if the caller is in a
+/// run.
+///
+/// # Safety
+/// There are as many bytes, which are the caller's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn getrandom(buf: *mut c_void, len: usize) {
+    if live() {
+        // SAFETY: as the caller says.
+        fill_from_run(unsafe { slice::from_raw_parts_mut(buf.cast(), len) });
+    }
 }

@@ -129,7 +129,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Room for what the safe layer passes to a goroutine and gets back: `g/slot.rs`.
+/// Room for what the safe layer passes to a goroutine and gets back: `g/joiner.rs`.
 #[repr(C, align(16))]
 pub struct Slot(pub(in crate::runtime) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 
@@ -209,7 +209,7 @@ pub struct MExt {
     pub system: Cell<bool>,
     /// Protects the next field, and the word that it points to while another thread writes there.
     pub stack_limit_lock: Mutex,
-    /// The word of this thread that compilers' checks compare rsp with: `mem/stack_limit.rs`.
+    /// The word of this thread that compilers' checks compare rsp with: `mem/morestack_check.rs`.
     pub stack_limit: Cell<Option<&'static AtomicUsize>>,
     /// What its goroutine is asked for by a signal: `preempt/ask.rs`.
     pub asked: AtomicU32,

@@ -13,7 +13,7 @@ use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::data::level::{BATCH, Level};
 use crate::runtime::data::runtime2::{G, GDEAD, Mutex, P, PGFree, sched};
 use crate::runtime::g::allgs::{allgadd, allgremove, uncount};
-use crate::runtime::g::ancestors::forget_ancestors;
+use crate::runtime::g::callers::forget_ancestors;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::cache::{Cache, List};

@@ -21,29 +21,23 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `newproc.rs` | `newproc1`, `malg`, `gostartcallfn` |
-//! | `status.rs` | `readgstatus`, `casgstatus`, `castogscanstatus`, `casgcopystack`, `casGToPreemptScan` |
+//! | `status.rs` | `readgstatus`, `casgstatus`, `castogscanstatus`, `casgcopystack`, `casGToPreemptScan`; how long goroutines wait |
 //! | `gfree.rs` | `gfput`, `gfget`, `gfpurge` |
 //! | `allgs.rs` | `allgadd`, `atomicAllG`, `forEachG`, `forEachGRace` |
-//! | `joiner.rs` | the waiter for the end: the states of `ext.joiner` |
+//! | `joiner.rs` | the waiter for the end: the states of `ext.joiner`; the closure and the result in the home page |
 //! | `sudog.rs` | `acquireSudog`, `releaseSudog` |
 //! | `explored.rs` | the numbers of an exploration's goroutines |
-//! | `tracking.rs` | how long goroutines wait for a P, and for mutexes |
-//! | `slot.rs` | the closure and the result in the home page |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
 //! | `values.rs` | `Values`: the values of goroutine-locals; `end_locals` |
-//! | `ancestors.rs` | `saveAncestors`: the makers of a goroutine, its maker's, and so on |
-//! | `callers.rs` | `gcallers`: the frames of a goroutine that stands still |
+//! | `callers.rs` | `gcallers`: the frames of a goroutine that stands still; `saveAncestors` |
 
 pub(super) mod allgs;
-pub(super) mod ancestors;
 pub(super) mod callers;
 pub(super) mod explored;
 pub(super) mod gfree;
 pub(super) mod joiner;
 pub(super) mod newproc;
 pub(super) mod proflabel;
-mod slot;
 pub(super) mod status;
 pub(super) mod sudog;
-mod tracking;
 pub(super) mod values;

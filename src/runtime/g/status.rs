@@ -1,7 +1,10 @@
 //! The state of a G, and how it changes: Go's `casgstatus` and its kin.
 //!
-//! A state is also a lock on the G's stack: the thread that makes a G running owns the stack,
-//! and a scan that sets the scan bit holds up every change until it clears the bit.
+//! A state is also a lock on the G's stack: the thread that makes a G running owns the stack, and a
+//! scan that sets the scan bit holds up every change until it clears the bit.
+//!
+//! `casgstatus` also measures how long goroutines wait for a P, and for mutexes: for some of them,
+//! as it sees their states. Go's `gTrackingPeriod`.
 
 use std::sync::atomic::Ordering;
 
@@ -9,11 +12,12 @@ use crate::runtime::arch::{getg, procyield};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{nanotime, osyield};
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::rand::cheaprandn;
+use crate::runtime::base::this::with_room;
 use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GSYSCALL, GWAITING,
-    WaitReason,
+    WaitReason, sched,
 };
-use crate::runtime::g::tracking::{count_down, track};
 use crate::runtime::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
 
 /// The G's state. Go's `readgstatus`.
@@ -169,5 +173,60 @@ pub(in crate::runtime) fn dumpgstatus(gp: &G) {
             me.goid.get(),
             readgstatus(me)
         );
+    }
+}
+
+/// Of this many times that a goroutine stops running or is made, its time until it runs again is
+/// taken once, on average. Go's `gTrackingPeriod`, which is 8: but to read the clock takes as long
+/// here as half a switch.
+const G_TRACKING_PERIOD: u8 = 128;
+
+/// How many times until the time is taken next: random, so that it isn't always the same step of
+/// what a goroutine does again and again.
+pub(super) fn next_turn() -> u8 {
+    1 + cheaprandn(2 * u32::from(G_TRACKING_PERIOD) - 1) as u8
+}
+
+/// For a G that stops running, or is made, and that the caller owns: counts that, and begins to
+/// take its time if its turn has come.
+#[inline(always)]
+fn count_down(gp: &G, oldval: u32, newval: u32) {
+    let left = gp.tracking_seq.get().wrapping_sub(1);
+    gp.tracking_seq.set(left);
+    if left == 0 {
+        begin(gp, oldval, newval);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin(gp: &G, oldval: u32, newval: u32) {
+    gp.tracking_seq.set(next_turn());
+    gp.tracking.set(true);
+    track(gp, oldval, newval);
+}
+
+/// Takes the time of a change of state of a G that is tracked. Part of Go's `casgstatus`.
+#[cold]
+#[inline(never)]
+fn track(gp: &G, oldval: u32, newval: u32) {
+    let for_mutex = gp.waitreason.get().is_mutex_wait();
+    let counts = |state| state == GRUNNABLE || state == GWAITING && for_mutex;
+    // To read the clock is most of what this costs. A goroutine on a copying stack, which has no
+    // room for that, may call this for one that it makes ready.
+    let now = if counts(oldval) || counts(newval) { with_room(nanotime) } else { 0 };
+    let since = now - gp.tracking_stamp.get();
+    match oldval {
+        GRUNNABLE => gp.runnable_time.set(gp.runnable_time.get() + since),
+        GWAITING if for_mutex => {
+            let all = since * i64::from(G_TRACKING_PERIOD);
+            sched().total_mutex_wait_time.fetch_add(all, Ordering::Relaxed);
+        }
+        _ => {}
+    }
+    gp.tracking_stamp.set(now);
+    if newval == GRUNNING {
+        gp.tracking.set(false);
+        sched().time_to_run.record(gp.runnable_time.replace(0));
     }
 }

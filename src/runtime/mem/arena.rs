@@ -26,8 +26,8 @@ use crate::runtime::arch::sanitizer::{holds_roots, unseen};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::{Mutex, Stack};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::mem::advise::advise_each;
 use crate::runtime::mem::guard::{self, Guards};
+use crate::runtime::mem::pages::advise_each;
 use crate::runtime::mem::sizes::PAGE_MIN;
 use crate::runtime::mem::valgrind;
 

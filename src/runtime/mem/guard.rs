@@ -36,7 +36,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::mem::advise::advise_each;
+use crate::runtime::mem::pages::advise_each;
 
 /// `MADV_GUARD_INSTALL`, which the libc crate doesn't name yet.
 const MADV_GUARD_INSTALL: libc::c_int = 102;

@@ -41,28 +41,22 @@
 //! | `home.rs` | home pages, an arena for each kind of stack |
 //! | `arena.rs` | address space that pieces of one size are cut from, and go back to |
 //! | `guard.rs` | guard pages, and what is done when there can be no more of them |
-//! | `advise.rs` | advice to the kernel for many places at once |
-//! | `pagemap.rs` | which pages have memory |
-//! | `segment.rs` | `stackalloc`, `stackfree`, `stackcache_clear`: what a stack grows into |
-//! | `large.rs` | large segments, a mapping for each |
+//! | `pages.rs` | advice to the kernel for many places at once; which pages have memory |
+//! | `segment.rs` | `stackalloc`, `stackfree`, `stackcache_clear`: what a stack grows into, small or large |
 //! | `cache.rs` | what nobody uses: a list for each P, one for all, and what passes between them |
 //! | `pool.rs` | things that stay what they are: channels, timers |
-//! | `stack_limit.rs` | the word that compilers' checks compare rsp with, as other threads know it |
 //! | `valgrind.rs` | requests to valgrind about stacks |
-//! | `morestack_check.rs` | `morestack_check!` and the check at the head of an entry point |
+//! | `morestack_check.rs` | `morestack_check!`, the check at the head of an entry point; `poison_stack_limit` |
 
-mod advise;
 pub(super) mod arena;
 pub(super) mod cache;
 pub(super) mod guard;
 pub(super) mod home;
-pub(super) mod large;
 pub(super) mod morestack_check;
-pub(super) mod pagemap;
+pub(super) mod pages;
 pub(super) mod pool;
 pub(super) mod segment;
 pub(super) mod sizes;
-pub(super) mod stack_limit;
 pub(super) mod valgrind;
 
 use std::io;

@@ -6,7 +6,9 @@
 //! - Small ones, of 4 to 128 KiB, are cut from arenas, and each P has a list of them for each size.
 //!   (Go's end at 16 KiB: to take a larger one from its heap costs it less than a mapping costs
 //!   here.)
-//! - A large one is a mapping of its own ([`large`]).
+//! - A large one is a mapping of its own. Some are kept when they are freed, on a list for each
+//!   size; the others go back to the system at once, and those on a list when nobody has needed
+//!   them for a while.
 //!
 //! A free segment's last word is the list's link, in the page that the next user touches first.
 
@@ -15,8 +17,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
+use memmap2::{Advice, MmapOptions};
 
 use crate::runtime::arch::page_size;
+use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::base::debug::efence;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{on_goroutine, this_p};
@@ -25,10 +29,11 @@ use crate::runtime::data::ext::NUM_STACK_ORDERS;
 use crate::runtime::data::level::{BATCH, Level};
 use crate::runtime::data::runtime2::{Mutex, P, Stack, StackFreeList};
 use crate::runtime::lock::rank::{LockRank, lock_init};
+use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::cache::{Cache, List};
-use crate::runtime::mem::large;
 use crate::runtime::mem::sizes::{SEGMENT_MIN, stacklog2};
+use crate::runtime::mem::{guard, valgrind};
 
 /// The most bytes of free segments of one size that a P has, but at least one segment; and the
 /// bytes that are cut at once. Go's `_StackCacheSize`.
@@ -109,7 +114,7 @@ pub(super) fn init() {
     for pool in &STACKPOOL {
         lock_init(&pool.mu, LockRank::STACKPOOL);
     }
-    large::init();
+    lock_init(&STACK_LARGE.lock, LockRank::STACK_LARGE);
 }
 
 /// How many segments of an order a P takes from all and gives to all.
@@ -202,6 +207,141 @@ pub(in crate::runtime) fn stackcache_clear(pp: &P) {
     (0..NUM_STACK_ORDERS).for_each(|order| Small(order).spill(local(pp, order), usize::MAX));
 }
 
+/// From this size on a segment is worth huge pages: two at least, of which one is used at once.
+const HUGE: usize = 4 << 20;
+
+/// The size of a huge page, or, where pages are larger than 4 KiB, of several that a TLB can have
+/// in one entry.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Bytes of free large segments that are kept, in all.
+const LARGE_KEPT: usize = 64 << 20;
+
+/// How many sizes there may be.
+pub(in crate::runtime) const LARGE_SIZES: usize = usize::BITS as usize;
+
+/// Free large segments. Go's `stackLarge`.
+struct StackLarge {
+    lock: Mutex,
+    /// A list for each size: [`SEGMENT_MIN`] and its doubles.
+    free: [StackFreeList; LARGE_SIZES],
+    levels: [Level; LARGE_SIZES],
+    /// The bytes on all lists, and of what is about to be put there.
+    kept: AtomicUsize,
+}
+
+// SAFETY: lists and levels are touched with the lock held.
+unsafe impl Sync for StackLarge {}
+
+static STACK_LARGE: StackLarge = StackLarge {
+    lock: Mutex::new(),
+    free: [const { StackFreeList::new() }; LARGE_SIZES],
+    levels: [const { Level::new() }; LARGE_SIZES],
+    kept: AtomicUsize::new(0),
+};
+
+/// Large segments of a size, by its number. No P has a list of them.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Large(pub(in crate::runtime) usize);
+
+impl Large {
+    /// The cache of those of `n` bytes.
+    fn of(n: usize) -> Self {
+        Large(stacklog2(n / SEGMENT_MIN))
+    }
+}
+
+impl Cache for Large {
+    type List = Segments<'static>;
+
+    fn shared(self) -> (&'static Mutex, Self::List, &'static Level) {
+        let list = Segments { list: &STACK_LARGE.free[self.0], n: SEGMENT_MIN << self.0 };
+        (&STACK_LARGE.lock, list, &STACK_LARGE.levels[self.0])
+    }
+}
+
+/// Takes a segment of `n` bytes, a power of two, that was kept, or maps one.
+fn alloc_large(n: usize) -> io::Result<Stack> {
+    let Some(s) = Large::of(n).take() else { return map(n) };
+    STACK_LARGE.kept.fetch_sub(n, Ordering::Relaxed);
+    Ok(s)
+}
+
+/// Keeps a segment, or gives it back.
+fn free_large(s: Stack) {
+    let n = s.hi - s.lo;
+    if STACK_LARGE.kept.fetch_add(n, Ordering::Relaxed) + n <= LARGE_KEPT {
+        Large::of(n).give(1, |list| list.push(s));
+    } else {
+        STACK_LARGE.kept.fetch_sub(n, Ordering::Relaxed);
+        unmap(s);
+    }
+}
+
+/// Gives a segment back that nobody has needed; false if there is none. One at a time: it may take
+/// the kernel a while.
+pub(in crate::runtime) fn hand_back_large() -> bool {
+    if STACK_LARGE.kept.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    // One lock protects all of them.
+    lock(&STACK_LARGE.lock);
+    let unused = (0..LARGE_SIZES).find_map(|class| {
+        let (_, list, level) = Large(class).shared();
+        if level.take(1) != 0 { list.pop() } else { None }
+    });
+    unlock(&STACK_LARGE.lock);
+    if let Some(s) = unused {
+        STACK_LARGE.kept.fetch_sub(s.hi - s.lo, Ordering::Relaxed);
+        unmap(s);
+    }
+    unused.is_some()
+}
+
+/// Maps a segment and its guard; a large one where huge pages can be.
+fn map(n: usize) -> io::Result<Stack> {
+    let page = page_size();
+    let (align, advice) = if n < HUGE { (page, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
+    let mut mapping = unseen(|| MmapOptions::new().len(align + n).no_reserve_swap().map_anon())?;
+    // Kernels without huge pages say EINVAL.
+    let _ = mapping.advise(advice);
+    let base = mapping.as_mut_ptr().expose_provenance();
+    let lo = (base + page).next_multiple_of(align);
+    guard::reserve(1, false)?.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1, false)?;
+    std::mem::forget(mapping);
+    for (from, to) in [(base, lo - page), (lo + n, base + align + n)] {
+        if from != to {
+            // SAFETY: a part of the mapping that isn't needed.
+            unsafe { libc::munmap(ptr::with_exposed_provenance_mut(from), to - from) };
+        }
+    }
+    let s = Stack { lo, hi: lo + n };
+    valgrind::register_mapped(s);
+    Ok(s)
+}
+
+/// Gives a segment of [`map`] back to the system.
+fn unmap(s: Stack) {
+    let base = s.lo - page_size();
+    valgrind::deregister(s);
+    guard::release(base);
+    // SAFETY: map's mapping, which nobody uses.
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(base), s.hi - base) };
+}
+
+/// Makes a segment inaccessible for good, so that a use of a pointer into it faults.
+fn fault(s: Stack) {
+    let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let base = s.lo - page_size();
+    let place = ptr::with_exposed_provenance_mut(base);
+    valgrind::deregister(s);
+    guard::release(base);
+    // SAFETY: replaces a segment that nobody uses, and its guard.
+    if unsafe { libc::mmap(place, s.hi - base, libc::PROT_NONE, flags, -1, 0) } == libc::MAP_FAILED {
+        throw("runtime: cannot make a freed stack inaccessible");
+    }
+}
+
 /// Bytes of segments that are in use.
 pub(in crate::runtime) static SEGMENT_BYTES: AtomicI64 = AtomicI64::new(0);
 
@@ -213,10 +353,10 @@ pub(in crate::runtime) fn stackalloc(n: usize) -> io::Result<Stack> {
         throw("stack size not a power of 2");
     }
     let s = match (order_of(n), this_p()) {
-        _ if efence() => large::map(n)?,
+        _ if efence() => map(n)?,
         (Some(order), Some(pp)) => local(pp, order).pop().map_or_else(|| stackcacherefill(pp, order), Ok)?,
         (Some(order), None) => stackpoolalloc(order)?,
-        (None, _) => large::alloc(n)?,
+        (None, _) => alloc_large(n)?,
     };
     SEGMENT_BYTES.fetch_add(n as i64, Ordering::Relaxed);
     Ok(s)
@@ -231,7 +371,7 @@ pub(in crate::runtime) fn stackfree(s: Stack) {
     }
     SEGMENT_BYTES.fetch_sub(n as i64, Ordering::Relaxed);
     if efence() {
-        return large::fault(s);
+        return fault(s);
     }
     match (order_of(n), this_p()) {
         (Some(order), Some(pp)) => {
@@ -242,7 +382,7 @@ pub(in crate::runtime) fn stackfree(s: Stack) {
             cache.push(s);
         }
         (Some(order), None) => stackpoolfree(s, order),
-        (None, _) => large::free(s),
+        (None, _) => free_large(s),
     }
 }
 
@@ -314,5 +454,21 @@ mod tests {
         assert!(
             dies(|| stackfree(Stack { lo: 4096, hi: 4096 + 12_288 })).contains("stack not a power of 2\n")
         );
+    }
+
+    #[test]
+    fn large_segments_are_kept_up_to_a_limit() {
+        guard::init().unwrap();
+        let n = 16 << 20;
+        let segments: [Stack; 5] = std::array::from_fn(|_| alloc_large(n).unwrap());
+        for s in segments {
+            // SAFETY: the segment is ours.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write(1) };
+            free_large(s);
+        }
+        assert_eq!(STACK_LARGE.kept.load(Ordering::Relaxed), LARGE_KEPT, "the fifth was one too many");
+        let again = alloc_large(n).unwrap();
+        assert_eq!((again, STACK_LARGE.kept.load(Ordering::Relaxed)), (segments[3], LARGE_KEPT - n));
+        unmap(again);
     }
 }

@@ -33,7 +33,7 @@ use crate::runtime::data::runtime2::{G, GSCAN, GWAITING, sched};
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
 use crate::runtime::mem::home::home_stack;
-use crate::runtime::mem::pagemap::Pagemap;
+use crate::runtime::mem::pages::Pagemap;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::report::traceback::note_wait;
 

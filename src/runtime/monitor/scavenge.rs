@@ -46,10 +46,8 @@ use crate::runtime::data::runtime2::sched;
 use crate::runtime::g::gfree::{self, Dead};
 use crate::runtime::g::sudog::{self, Sudogs};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::mem::cache::{self};
-use crate::runtime::mem::large::{self, Large, SIZES};
-use crate::runtime::mem::segment::{self, Small};
-use crate::runtime::mem::{home, pool};
+use crate::runtime::mem::{cache, home, pool, segment};
+use crate::runtime::mem::segment::{LARGE_SIZES, Large, Small};
 use crate::runtime::p::free_lists::purge;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::tls;
@@ -85,7 +83,7 @@ fn purge_ps(all: bool) -> bool {
 fn hand_back() -> bool {
     gfree::hand_back()
         || segment::hand_back()
-        || large::hand_back()
+        || segment::hand_back_large()
         || sudog::hand_back()
         || pool::hand_back::<Hchan>()
 }
@@ -94,7 +92,7 @@ fn hand_back() -> bool {
 pub(in crate::runtime) fn age() -> bool {
     cache::age(home::kinds().map(Dead))
         | cache::age((0..NUM_STACK_ORDERS).map(Small))
-        | cache::age((0..SIZES).map(Large))
+        | cache::age((0..LARGE_SIZES).map(Large))
         | cache::age([Sudogs])
         | cache::age([&sched().ext.hchans])
 }

@@ -20,8 +20,9 @@ use crate::runtime::base::os::{SIG_PREEMPT, signal_m};
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, M, P};
+use crate::runtime::mem::morestack_check::poison_stack_limit;
 use crate::runtime::mem::sizes::STACK_PREEMPT;
-use crate::runtime::mem::stack_limit::poison_stack_limit;
+
 use crate::runtime::preempt::preemptible;
 
 /// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.

@@ -31,12 +31,10 @@ use crate::runtime::g::gfree::gfput;
 use crate::runtime::g::newproc::malg;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::thread::{
-    EXTRAM_LENGTH, allocm, extram_length, m_reserve_id, m_unreserve_id, start_template_thread,
-};
+use crate::runtime::m::thread::{EXTRAM_LENGTH, allocm, extram_length, m_reserve_id, m_unreserve_id, start_template_thread};
+use crate::runtime::mem::morestack_check::{forget_stack_limit, remember_stack_limit};
 use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::STACK_GUARD;
-use crate::runtime::mem::stack_limit::{forget_stack_limit, remember_stack_limit};
 use crate::runtime::sched::syscall::{entersyscallblock, exitsyscall};
 
 /// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.

@@ -5,7 +5,7 @@ pub(crate) mod sizes {
 }
 
 /// Checks of compilers, which are in no model.
-pub(crate) mod stack_limit {
+pub(crate) mod morestack_check {
     use crate::runtime::data::runtime2::{G, M};
 
     pub(crate) fn poison_stack_limit(_: &M, _: &G) {}

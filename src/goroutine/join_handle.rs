@@ -1,20 +1,27 @@
-//! [`JoinHandle`]: the handle of a goroutine, and its result.
+//! What goroutines end with, and its receivers: [`JoinHandle`], [`JoinError`], and [`JoinFuture`],
+//! a join for tasks. A panic that nobody takes has the effect that [`set_panic_mode`] says.
+//!
+//! Results go by their address: without optimisation each function that a value is passed to has a
+//! copy of it on its stack, and goroutines' stacks are small.
 
 use std::any::Any;
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::panic::resume_unwind;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
 use std::ptr;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::goroutine::current::Goexit;
-use crate::goroutine::outcome::{Outcome, Payload, discard_in, message};
-use crate::goroutine::panic_mode::lose;
+use crate::goroutine::future::wake_elsewhere;
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    Limit, drop_handle, ended, must_wait, nanos, point, wait_for_end, wait_for_end_limited, when,
+    EndWaker, Limit, die_on_panic, drop_handle, ended, explored_number, fatal, fatalpanic, keep_waker,
+    must_wait, nanos, point, set_die_on_panic, set_end_waker, take_end_waker, wait_for_end,
+    wait_for_end_limited, when,
 };
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped;
@@ -126,7 +133,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// The goroutine.
-    pub(super) fn goroutine(&self) -> &'static G {
+    fn goroutine(&self) -> &'static G {
         self.gp
     }
 
@@ -288,3 +295,207 @@ impl fmt::Debug for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+/// The future of a [`JoinHandle`]: ready with the goroutine's result when it has ended. It may be
+/// polled by any runtime, and on any thread.
+///
+/// If it is dropped, the goroutine goes on, as with the handle.
+///
+/// ```
+/// use gosched::{JoinFuture, block_on, go};
+///
+/// gosched::run(|| {
+///     let answer: JoinFuture<u32> = go(|| 6 * 7).into_future();
+///     assert_eq!(block_on(answer).unwrap(), 42);
+/// });
+/// ```
+#[must_use = "futures do nothing unless polled"]
+pub struct JoinFuture<T> {
+    /// None once it was ready.
+    handle: Option<JoinHandle<T>>,
+}
+
+/// Waits for the goroutine in `async` code.
+///
+/// ```
+/// use gosched::{block_on, go};
+///
+/// gosched::run(|| {
+///     let sum = block_on(async {
+///         let (a, b) = (go(|| 6 * 7), go(|| 6 + 7));
+///         a.await.unwrap() + b.await.unwrap()
+///     });
+///     assert_eq!(sum, 55);
+/// });
+/// ```
+impl<T> IntoFuture for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+    type IntoFuture = JoinFuture<T>;
+
+    fn into_future(self) -> JoinFuture<T> {
+        JoinFuture { handle: Some(self) }
+    }
+}
+
+impl<T> Future for JoinFuture<T> {
+    type Output = Result<T, JoinError>;
+
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let handle = &mut self.get_mut().handle;
+        let gp = handle.as_ref().expect("a JoinFuture is polled after it was ready").goroutine();
+        drop(take_end_waker(gp));
+        if !ended(gp)
+            && set_end_waker(gp, EndWaker { waker: keep_waker(context.waker()), wake: wake_elsewhere })
+        {
+            return Poll::Pending;
+        }
+        match handle.take() {
+            Some(handle) => Poll::Ready(handle.join()),
+            None => unreachable!("it was there"),
+        }
+    }
+}
+
+// Nothing in it is pinned.
+impl<T> Unpin for JoinFuture<T> {}
+
+impl<T> Drop for JoinFuture<T> {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.handle {
+            drop(take_end_waker(handle.goroutine()));
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinFuture<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("JoinFuture").field(&self.handle).finish()
+    }
+}
+
+/// The effect of a goroutine's panic that no caller takes: the goroutine's handle was dropped, and
+/// no scope waits for the goroutine.
+///
+/// ```
+/// use gosched::PanicMode;
+///
+/// // As in Go, while it is developed; in production the requests that others make go on.
+/// gosched::set_panic_mode(if cfg!(debug_assertions) { PanicMode::Die } else { PanicMode::GoOn });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PanicMode {
+    /// The program goes on. Only the output of the panic hook remains.
+    #[default]
+    GoOn,
+    /// The process ends, with a report and status 2, when the goroutine has unwound, or when its
+    /// handle is dropped, as in Go.
+    Die,
+}
+
+/// Sets the effect of a panic that no caller takes. `GODEBUG=dieonpanic=1` sets it to
+/// [`PanicMode::Die`] when the runtime starts, and `dieonpanic=0` to [`PanicMode::GoOn`]. The last
+/// setting counts.
+///
+/// The report names the goroutine. The goroutine's stack is unwound by then; the message of the
+/// panic, before the report, shows it with `RUST_BACKTRACE=1`. The stacks of the other goroutines
+/// follow if `GOTRACEBACK` asks for them ([`Traceback::All`](crate::Traceback)).
+///
+/// A panic is taken by a join of the goroutine, even if the caller ignores the error. It is also
+/// taken by the [`scope`](crate::scope) of a scoped goroutine, which panics, and by a
+/// `catch_unwind` in the goroutine.
+///
+/// ```
+/// gosched::set_panic_mode(gosched::PanicMode::Die);
+/// gosched::run(|| {
+///     let handle = gosched::go(|| assert_eq!(6 * 9, 42));
+///     assert!(handle.join().is_err()); // now it is taken; a dropped handle would have ended the process
+/// });
+/// ```
+pub fn set_panic_mode(mode: PanicMode) {
+    set_die_on_panic(mode == PanicMode::Die);
+}
+
+/// Records that the result of `gp` is lost. `panicked` says whether the result was a panic, which
+/// nobody took.
+#[inline(always)]
+pub(super) fn lose(gp: &'static G, panicked: bool) {
+    if panicked {
+        lose_panic(gp);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn lose_panic(gp: &'static G) {
+    if die_on_panic() && explored_number().is_none() {
+        fatalpanic(gp);
+    }
+}
+
+/// What a goroutine has panicked with.
+pub(super) type Payload = Box<dyn Any + Send>;
+
+/// What a goroutine ends with: its result, or what it panicked with.
+pub(super) type Outcome<T> = Result<T, Payload>;
+
+/// The message of a panic, if its payload is a string, as with `panic!`.
+pub(crate) fn message(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}
+
+/// Calls `f`, and returns what it has panicked with; if it hasn't, its result is in `value`.
+#[inline(always)]
+pub(super) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -> Option<Payload> {
+    let place = value.as_mut_ptr();
+    // SAFETY: a place for the result, which outlives the call.
+    catch_unwind(AssertUnwindSafe(|| unsafe { ptr::write(place, f()) })).err()
+}
+
+/// Writes the outcome to `place`; without a payload, it is the result at `value`, which is moved.
+///
+/// # Safety
+/// `place` is one for an outcome, and there is a payload or a result.
+#[inline]
+pub(super) unsafe fn put<T>(place: *mut Outcome<T>, payload: Option<Payload>, value: *const T) {
+    // SAFETY: there is a place, and a result unless there is a payload, as the caller says.
+    unsafe {
+        place.write(match payload {
+            Some(payload) => Err(payload),
+            None => Ok(value.read()),
+        });
+    }
+}
+
+/// Drops the payload or, without one, the result at `value`, which nobody takes; says whether it
+/// was a panic.
+///
+/// # Safety
+/// There is a payload or a result.
+pub(super) unsafe fn discard<T>(payload: Option<Payload>, value: *mut T) -> bool {
+    let panicked = payload.as_ref().is_some_and(|payload| !payload.is::<Goexit>());
+    let drop_it = move || match payload {
+        Some(payload) => drop(payload),
+        // SAFETY: there is a result, as the caller says, and nobody uses it afterwards.
+        None => unsafe { ptr::drop_in_place(value) },
+    };
+    if catch_unwind(AssertUnwindSafe(drop_it)).is_err() {
+        fatal("a goroutine's result panicked when it was dropped");
+    }
+    panicked
+}
+
+/// [`discard`] of an outcome as [`put`] has written it.
+///
+/// # Safety
+/// The outcome is there, and nobody uses it afterwards.
+pub(super) unsafe fn discard_in<T>(place: *mut Outcome<T>) -> bool {
+    // SAFETY: it is there, as the caller says, and isn't used again.
+    unsafe {
+        match &mut *place {
+            Ok(value) => discard(None, value),
+            Err(payload) => discard::<T>(Some(ptr::read(payload)), ptr::null_mut()),
+        }
+    }
+}

@@ -18,57 +18,40 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `run.rs` | `run`: where a program enters |
-//! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size` |
-//! | `body.rs` | what such a goroutine runs, and how the closure gets there |
+//! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size`, `set_default_shared_locals`; `body`, which such a goroutine runs |
 //! | `local.rs` | `goroutine_local!`, `GoroutineLocal` |
-//! | `locals.rs` | `set_default_shared_locals`, and a builder's `own_locals` and `shared_locals` |
-//! | `join_future.rs` | `JoinFuture`: a join for tasks |
-//! | `join_handle.rs` | `JoinHandle`, `JoinError` |
-//! | `outcome.rs` | `Outcome`, `catch_into`, `discard`: results, by their address |
-//! | `panic_mode.rs` | `set_panic_mode`: what becomes of a panic that nobody takes |
+//! | `join_handle.rs` | `JoinHandle`, `JoinError`, `JoinFuture`; `set_panic_mode`: what becomes of a panic that nobody takes |
 //! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
-//! | `current.rs` | `yield_now`, `goexit`, `goid`, `try_goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
-//! | `check.rs` | `check`, `set_max_detached`: goroutines that compute for long |
+//! | `current.rs` | `yield_now`, `check`, `goexit`, `goid`, `try_goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
 //! | `blocking.rs` | `blocking`: what Go's compiler puts around a system call |
 //! | `future.rs` | `block_on`, `stay`, `wake` |
 //! | `labels.rs` | what Go has in `runtime/pprof`: `WithLabels`, and labels for the time of a call |
 
 mod blocking;
-mod body;
-mod check;
 mod current;
 mod future;
-mod join_future;
 mod join_handle;
 pub mod labels;
 mod local;
-mod locals;
-mod outcome;
-mod panic_mode;
 mod run;
 mod scope;
 mod spawn;
 
 pub use blocking::blocking;
 pub(crate) use blocking::{close, ignoring_eintr};
-pub(crate) use body::move_out;
-pub use check::{check, set_max_detached};
 pub(crate) use current::{Goexit, not_a_goroutine};
 pub use current::{
-    OsThreadLock, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_default_gomaxprocs,
-    set_gomaxprocs, try_goid, yield_now,
+    OsThreadLock, check, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_default_gomaxprocs,
+    set_gomaxprocs, set_max_detached, try_goid, yield_now,
 };
 pub use future::block_on;
 #[cfg(feature = "tokio")]
 pub(crate) use future::stay;
 pub(crate) use future::{wake, wake_elsewhere};
-pub use join_future::JoinFuture;
-pub use join_handle::{JoinError, JoinHandle};
+pub(crate) use join_handle::message;
+pub use join_handle::{JoinError, JoinFuture, JoinHandle, PanicMode, set_panic_mode};
 pub use local::{AccessError, GoroutineLocal};
-pub use locals::set_default_shared_locals;
-pub(crate) use outcome::message;
-pub use panic_mode::{PanicMode, set_panic_mode};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope};
-pub(crate) use spawn::cannot;
-pub use spawn::{Builder, go, set_default_stack_size};
+pub use spawn::{Builder, go, set_default_shared_locals, set_default_stack_size};
+pub(crate) use spawn::{cannot, move_out};

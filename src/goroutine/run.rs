@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 
 use crate::goroutine::Builder;
 use crate::goroutine::current::Goexit;
-use crate::goroutine::outcome::{Payload, catch_into};
+use crate::goroutine::join_handle::{Payload, catch_into};
 use crate::goroutine::spawn::Special;
 use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, run_main};
 

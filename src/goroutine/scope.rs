@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::goroutine::current::need_goroutine;
-use crate::goroutine::outcome::{catch_into, discard_in};
+use crate::goroutine::join_handle::{catch_into, discard_in};
 use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
 use crate::runtime::Inherited;
 use crate::runtime::runtime2::G;

@@ -1,16 +1,24 @@
-//! Making goroutines of closures.
+//! Making goroutines of closures: `go`, `Builder`, and what such a goroutine runs.
+//!
+//! The closure comes and goes by the slot of the G. The maker puts it there (`fill`), and the
+//! goroutine's function (`body`) takes it out, calls it, and leaves the result to the handle.
+//!
+//! A goroutine uses thread-locals of its own, or those of the thread that it runs on.
 
+use std::any::Any;
+use std::ffi::c_void;
 use std::io;
+use std::mem::{MaybeUninit, needs_drop};
 use std::panic::Location;
+use std::ptr;
 
-use crate::goroutine::body::{body, fill};
-use crate::goroutine::panic_mode::lose;
-use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
+use crate::goroutine::join_handle::{Outcome, Payload, catch_into, discard, discard_in, lose, message, put};
+use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, attach_new, default_kind, enqueue, fixed_kind, newproc1,
-    newproc1_parked, own_locals_are_default, point, room_for, started, stop_if_asked, too_large,
-    with_own_locals,
+    self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
+    enqueue, finish, fixed_kind, newproc1, newproc1_parked, note_panic, own_locals_are_default, point,
+    room_for, started, stop_if_asked, too_large, unseen, unwire, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -90,6 +98,80 @@ where
 /// ([`InvalidInput`](io::ErrorKind::InvalidInput)).
 pub fn set_default_stack_size(size: usize) -> io::Result<()> {
     runtime::set_default_stack_size(size)
+}
+
+/// Makes goroutines share the thread-locals of the threads that they run on, unless their
+/// [`Builder`] asks for [their own](Builder::own_locals). It applies to goroutines made by
+/// [`go`](crate::go()), in a scope, by [`iter::pull`](crate::iter::pull), and by
+/// [`run`](crate::run). It must be called before the first `run`.
+///
+/// It is for programs that have goroutines by the million, and know what code these run: a parked
+/// goroutine takes 4 KiB, half as much, and a switch is shorter. It is also for systems where
+/// goroutines can't have thread-locals of their own. There [`Builder::run`] returns
+/// [`Unsupported`](io::ErrorKind::Unsupported), but succeeds after this call.
+///
+/// ```
+/// // SAFETY: no goroutine of this program uses a thread-local.
+/// unsafe { gosched::set_default_shared_locals() }.expect("it comes before `run`");
+/// let sum: u32 = gosched::run(|| {
+///     let handles: Vec<_> = (1..=10).map(|i| gosched::go(move || i * i)).collect();
+///     handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+/// });
+/// assert_eq!(sum, 385);
+/// ```
+///
+/// # Safety
+/// The caller promises the following for all code that such goroutines run, libraries included. The
+/// compiler can't check it:
+///
+/// - **No function uses a thread-local both before and after a point that can park**, or keeps a
+///   reference to one across such a point. A goroutine that parks may go on on another thread,
+///   which has other thread-locals. But the compiler assumes that a thread-local has one address
+///   while a function runs: it may compute the address once, and use it after the function has
+///   parked, as in the loop below. The rule applies to functions after inlining, also of code from
+///   other crates: a generator of random numbers, a log's context, an allocator's cache. The remedy
+///   is `#[inline(never)]` on a function around the use.
+/// - A point that can park is every operation of this crate that waits: of a channel, a lock of
+///   [`sync`](crate::sync), a join, a yield. It is also [`go`](crate::go) and
+///   [`check`](crate::check), the end of [`blocking`](crate::blocking), and each instruction of a
+///   function that was declared [`preemptible!`](crate::preemptible). (Don't hold a
+///   `std::sync::MutexGuard` across such a point, either: it has to be dropped on the thread that
+///   locked.)
+/// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does, so
+///   that an overflow hits the guard page. If the kernel has no guard regions (before Linux 6.13)
+///   and the process has no mappings left, further stacks have no guard page, and a line on stderr
+///   says so. An overflow of such a stack is noticed at the next switch, and may have overwritten
+///   any memory by then. With `GOSCHED_GUARD=strict` such a goroutine isn't made, which is an
+///   error.
+/// - Signal handlers that are installed while goroutines run have `SA_ONSTACK`. (Handlers that were
+///   installed before are changed to have it.)
+///
+/// ```
+/// use std::cell::RefCell;
+///
+/// thread_local! {
+///     static SEEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+/// }
+///
+/// #[inline(never)] // Without this a release build crashes.
+/// fn note(n: u64) {
+///     SEEN.with(|seen| seen.borrow_mut().push(n));
+/// }
+///
+/// // SAFETY: `note` parks nowhere, and isn't inlined where something does.
+/// unsafe { gosched::set_default_shared_locals() }.expect("it comes before `run`");
+/// gosched::run(|| {
+///     for n in 0..1000 {
+///         note(n);
+///         gosched::yield_now();
+///     }
+/// });
+/// ```
+///
+/// # Errors
+/// If the runtime has started.
+pub unsafe fn set_default_shared_locals() -> io::Result<()> {
+    runtime::set_default_shared_locals()
 }
 
 /// Panics: `what` couldn't make a goroutine.
@@ -373,8 +455,167 @@ impl Builder {
     }
 }
 
+impl Builder {
+    /// Makes the goroutine share the thread-locals of the threads that it runs on. While it is
+    /// parked it takes 4 KiB, half as much as a goroutine with its own.
+    ///
+    /// ```
+    /// // SAFETY: the goroutine uses no thread-local.
+    /// let lean = unsafe { gosched::Builder::new().shared_locals() };
+    /// gosched::run(|| {
+    ///     let handle = lean.go(|| 6 * 7);
+    ///     assert_eq!(handle.unwrap().join().unwrap(), 42);
+    /// });
+    /// ```
+    ///
+    /// # Safety
+    /// As for [`set_default_shared_locals`], for the code that this goroutine runs.
+    pub unsafe fn shared_locals(self) -> Self {
+        self.locals(false)
+    }
+
+    /// Gives the goroutine thread-locals of its own, [the default](crate#thread-locals), also after
+    /// [`set_default_shared_locals`].
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    ///
+    /// thread_local! {
+    ///     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// }
+    ///
+    /// gosched::run(|| {
+    ///     let handle = gosched::Builder::new().own_locals().go(|| {
+    ///         DEPTH.set(1);
+    ///         gosched::yield_now();
+    ///         DEPTH.get()
+    ///     });
+    ///     assert_eq!(handle.unwrap().join().unwrap(), 1);
+    ///     assert_eq!(DEPTH.get(), 0);
+    /// });
+    /// ```
+    pub fn own_locals(self) -> Self {
+        self.locals(true)
+    }
+
+    fn locals(self, own: bool) -> Self {
+        let special = Special { own_locals: Some(own), ..self.special.unwrap_or(Special::NOTHING) };
+        Builder { special: Some(special), ..self }
+    }
+}
+
 impl Default for Builder {
     fn default() -> Self {
         Builder::new()
+    }
+}
+
+/// Gives a new G what its body takes: the function in `f`, and `then`.
+///
+/// # Safety
+/// The caller has made the G, for `body::<F, T, N>` with any `T`, and it can't run yet: its slot is
+/// empty, and the caller's alone.
+#[inline(always)]
+unsafe fn fill<F, N>(gp: &G, f: &mut Option<F>, then: N, inherited: Inherited) {
+    inherited.give(gp);
+    // SAFETY: as the caller says.
+    unsafe {
+        unseen(|| {
+            let place = gp.ext.slot.place::<(F, N)>();
+            move_out(f, &raw mut (*place).0);
+            ptr::write(&raw mut (*place).1, then);
+        });
+    }
+    gp.sched.ctxt.set(gp.as_ptr().cast());
+}
+
+/// The function of a goroutine that [`fill`] was called for.
+unsafe extern "C" fn body<F, T, N>(gp: *mut c_void)
+where
+    F: FnOnce() -> T,
+    N: FnOnce(&'static G, bool),
+{
+    // SAFETY: fill has set the argument to the G itself, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp.cast::<G>() };
+    // SAFETY: fill put an (F, N) there, and nobody else uses the slot before its end. Both are
+    // moved out, once.
+    let both = unsafe { gp.ext.slot.value::<(F, N)>() };
+    // SAFETY: as above.
+    let then = unsafe { ptr::read(&raw const (*both).1) };
+    let mut value = MaybeUninit::<T>::uninit();
+    let payload = catch_into(&mut value, || {
+        // SAFETY: as above; nobody looks there afterwards.
+        let f = unsafe {
+            let f = ptr::read(&raw const (*both).0);
+            gp.ext.slot.clear::<(F, N)>();
+            f
+        };
+        begin_locals(gp);
+        f()
+    });
+    // As a rule nobody has the handle, and there is nothing to drop.
+    let panicked = if payload.is_none() && !needs_drop::<T>() && detached(gp) {
+        unwire(gp);
+        end_locals(gp);
+        false
+    } else {
+        // SAFETY: the function has ended; the slot is empty.
+        unsafe { end(gp, payload, value.as_mut_ptr()) }
+    };
+    then(gp, panicked);
+}
+
+/// The goroutine's function has ended, with a payload or the result at `value`: leaves that to the
+/// handle, or drops it if there is none, and ends what is the goroutine's own. Says whether there
+/// was a panic that nobody takes. (The same for all functions that return a `T`, and so compiled
+/// once for these.)
+///
+/// # Safety
+/// There is a payload or a result, and the slot is empty. `gp` is the caller.
+#[inline(never)]
+unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> bool {
+    if let Some(payload) = payload.as_deref() {
+        note_end(payload);
+    }
+    unwire(gp);
+    if detached(gp) {
+        // SAFETY: as the caller says.
+        let panicked = unsafe { discard(payload, value) };
+        end_locals(gp);
+        return panicked;
+    }
+    // SAFETY: as the caller says; nobody else uses the slot before the goroutine's end.
+    unsafe { put(gp.ext.slot.place(), payload, value) };
+    // If the handle was dropped after the look at `detached`, nobody takes the result.
+    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
+    finish(gp, || unsafe {
+        let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
+        gp.ext.slot.clear::<Outcome<T>>();
+        panicked
+    })
+}
+
+/// The goroutine's function has ended by unwinding, with this.
+#[cold]
+#[inline(never)]
+fn note_end(payload: &(dyn Any + Send)) {
+    if !payload.is::<Goexit>() {
+        note_panic(message(payload));
+    }
+}
+
+/// Moves the value of `from`, which is there, to `to`: by its address, since without optimisation
+/// each function that a value is passed to has a copy of it on its stack.
+///
+/// # Safety
+/// `to` is a place for a `V`.
+#[inline]
+pub(crate) unsafe fn move_out<V>(from: &mut Option<V>, to: *mut V) {
+    let Some(value) = from else { unreachable!("a value is moved once") };
+    // SAFETY: `to` is a place for a `V`, as the caller says. The value is moved: `from` is
+    // overwritten, and doesn't drop it.
+    unsafe {
+        ptr::copy_nonoverlapping(value, to, 1);
+        ptr::write(from, None);
     }
 }

@@ -1,17 +1,17 @@
-//! [`Context`].
+//! [`Context`], the [`Canceler`] that ends one, and the values that one carries for a request.
 
+use std::any::{Any, TypeId};
+use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::iter;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
-use crate::context::scope::{Dependent, Func, Scope};
-use crate::context::values::Entry;
-use crate::context::{
-    AfterFunc, Canceler, Cause, ContextError, JoinContextError, Key, Waitable, With, WithMut,
-};
+use crate::context::scope::{Dependent, Ended, Func, Place, Scope};
+use crate::context::{Cause, ContextError, JoinContextError, Waitable, With, WithMut};
 use crate::goroutine::JoinHandle;
 use crate::net::Limit;
 use crate::runtime::{self, instant_now, must_wait, point, started};
@@ -421,5 +421,175 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Context");
         debug.field("err", &self.err()).field("deadline", &self.deadline()).finish_non_exhaustive()
+    }
+}
+
+/// Cancels a [`Context`](crate::context::Context): when it is asked to, and when it is dropped. So
+/// nothing that works under the context outlives by much what has begun it. (`let (ctx, _) = ..`
+/// drops it at once: name it `_cancel`.)
+///
+/// It may be shared, and used anywhere, also in [`blocking`](crate::blocking) and on threads that
+/// aren't goroutines'. That the context has ended already is no error.
+///
+/// ```
+/// use gosched::context::{Canceler, Context};
+///
+/// struct Service {
+///     _cancel: Canceler, // what works for it ends with it
+/// }
+///
+/// let (ctx, cancel) = Context::background().with_cancel();
+/// drop(Service { _cancel: cancel });
+/// assert!(ctx.err().is_some());
+/// ```
+#[must_use = "dropping it cancels the context"]
+pub struct Canceler(Arc<Scope>);
+
+// As for a context.
+impl UnwindSafe for Canceler {}
+impl RefUnwindSafe for Canceler {}
+
+impl Canceler {
+    /// Cancels the context, and all that were derived from it: their waits end with
+    /// [`ContextError::Canceled`]. Go's `CancelFunc`.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// let (ctx, cancel) = Context::background().with_cancel();
+    /// assert_eq!(ctx.check(), Ok(()));
+    /// cancel.cancel();
+    /// assert_eq!(ctx.check(), Err(ContextError::Canceled));
+    /// ```
+    pub fn cancel(&self) {
+        point("cancel");
+        self.0.end(Ended { error: ContextError::Canceled, cause: None });
+    }
+
+    /// [`cancel`](Self::cancel) that says why: [`Context::cause`](crate::context::Context::cause)
+    /// returns that. Go's `CancelCauseFunc`.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// let (ctx, cancel) = Context::background().with_cancel();
+    /// cancel.cancel_because("the client has gone");
+    /// assert_eq!(ctx.err(), Some(ContextError::Canceled));
+    /// assert_eq!(ctx.cause().unwrap().to_string(), "the client has gone");
+    /// ```
+    pub fn cancel_because(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) {
+        point("cancel");
+        self.0.end(Ended { error: ContextError::Canceled, cause: Some(Arc::from(cause.into())) });
+    }
+}
+
+impl Drop for Canceler {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl fmt::Debug for Canceler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceler").field("canceled", &self.0.ended().is_some()).finish()
+    }
+}
+
+/// A function that is to be called when a context ends:
+/// [`Context::after_func`](crate::context::Context::after_func) makes it. If it is dropped before
+/// that, the function isn't called.
+///
+/// ```
+/// use gosched::context::Context;
+///
+/// gosched::run(|| {
+///     let (ctx, cancel) = Context::background().with_cancel();
+///     drop(ctx.after_func(|| unreachable!("it is dropped")));
+///     cancel.cancel();
+/// });
+/// ```
+#[must_use = "dropping it is `stop`"]
+pub struct AfterFunc(Option<Place>);
+
+impl AfterFunc {
+    /// Sees to it that the function isn't called; false if it has been, or is being, or this was
+    /// done before.
+    ///
+    /// ```
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let says = ctx.after_func(|| unreachable!("it is stopped"));
+    ///     assert!(says.stop());
+    ///     assert!(!says.stop(), "this was done before");
+    /// });
+    /// ```
+    pub fn stop(&self) -> bool {
+        self.0.as_ref().is_some_and(Place::remove)
+    }
+}
+
+impl Drop for AfterFunc {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for AfterFunc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("AfterFunc { .. }")
+    }
+}
+
+/// Names a value that a [`Context`](crate::context::Context) may have. A key is a type of the
+/// program's own that serves only as a name. Code that can't name the type can't reach the value.
+///
+/// ```
+/// use gosched::context::{Context, Key};
+///
+/// enum RequestId {}
+/// impl Key for RequestId {
+///     type Value = u64;
+/// }
+///
+/// fn log(ctx: &Context, line: &str) -> String {
+///     ctx.value::<RequestId>().map_or(line.to_owned(), |id| format!("{id}: {line}"))
+/// }
+///
+/// let ctx = Context::background().with_value::<RequestId>(17);
+/// assert_eq!(log(&ctx, "begins"), "17: begins");
+/// ```
+pub trait Key: 'static {
+    /// The type of the value.
+    type Value: Send + Sync + 'static;
+}
+
+/// A value, and the values that were there before.
+struct Entry {
+    key: TypeId,
+    value: Box<dyn Any + Send + Sync>,
+    before: Option<Arc<Entry>>,
+}
+
+impl Entry {
+    fn new<K: Key>(value: K::Value, before: Option<Arc<Entry>>) -> Self {
+        Entry { key: TypeId::of::<K>(), value: Box::new(value), before }
+    }
+
+    /// The value of this key that was added last.
+    fn find<K: Key>(&self) -> Option<&K::Value> {
+        let found = iter::successors(Some(self), |entry| entry.before.as_deref());
+        found.into_iter().find(|entry| entry.key == TypeId::of::<K>())?.value.downcast_ref()
+    }
+}
+
+impl Drop for Entry {
+    /// Drops the entries in a loop: there may be more of them than a recursion has stack for.
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(mut entry) = before.and_then(Arc::into_inner) {
+            before = entry.before.take();
+        }
     }
 }

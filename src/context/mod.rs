@@ -45,31 +45,22 @@
 
 // | file | what it holds |
 // | --- | --- |
-// | `context.rs` | `Context` |
+// | `context.rs` | `Context`, `Canceler`, `AfterFunc`; `Key`: values of a request |
 // | `scope.rs` | `Scope`: the tree, and its end |
-// | `canceler.rs` | `Canceler`, `AfterFunc` |
-// | `values.rs` | `Key`, `Entry` |
 // | `error.rs` | `ContextError` and its like |
-// | `waitable.rs` | `Waitable`: values with waits, and pointers to them |
-// | `with.rs` | `With`: channels, semaphores, groups, conditions |
+// | `with.rs` | `With`: channels, semaphores, groups, conditions; `Waitable`: values with waits |
 // | `with_io.rs` | the same of what is read and written |
 // | `with_mut.rs` | `WithMut`: processes |
 
-mod canceler;
-#[expect(clippy::module_inception, reason = "each type has a file of its name")]
+#[expect(clippy::module_inception, reason = "the file has the type of its name")]
 mod context;
 mod error;
 mod scope;
-mod values;
-mod waitable;
 mod with;
 mod with_io;
 mod with_mut;
 
-pub use canceler::{AfterFunc, Canceler};
-pub use context::Context;
+pub use context::{AfterFunc, Canceler, Context, Key};
 pub use error::{Cause, ContextError, JoinContextError, RecvContextError, SendContextError};
-pub use values::Key;
-pub use waitable::Waitable;
-pub use with::With;
+pub use with::{Waitable, With};
 pub use with_mut::WithMut;

@@ -4,14 +4,9 @@ use std::mem;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::explore::exhaustive::Exhaustive;
-use crate::explore::failure::{Failure, FailureKind};
-use crate::explore::panics;
-use crate::explore::pct::Pct;
-use crate::explore::schedule::{Recorded, Replay, Schedule};
-use crate::explore::shrink::shrink;
-use crate::explore::strategy::{Random, Strategy};
-use crate::explore::token::Token;
+use crate::explore::failure::{Failure, FailureKind, keep_panics, message_of_panic};
+use crate::explore::schedule::{Recorded, Replay, Schedule, Token, shrink};
+use crate::explore::strategy::{Exhaustive, Pct, Random, Strategy};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
@@ -239,7 +234,7 @@ fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     crate::goroutine::run(|| {
         keep_one_p();
         let _one_p = OneP;
-        panics::keep();
+        keep_panics();
         f()
     })
 }
@@ -387,7 +382,7 @@ impl Program {
             return nothing;
         }
         let ran = self.replay(&schedule, true);
-        let message = |(number, text)| panics::message(number, text);
+        let message = |(number, text)| message_of_panic(number, text);
         // Goroutines that a panic has stopped in their work aren't part of the cause.
         let left = if end == End::Panic { String::new() } else { ran.left };
         Failure {

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::explore::connection::connect;
+use crate::explore::pipe::connect;
 use crate::explore::{Pipe, choose};
 
 /// The number of times to choose from in a range.

@@ -87,27 +87,18 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `explorer.rs` | `Explorer`: runs a closure in one schedule after another |
-//! | `strategy.rs`, `pct.rs`, `exhaustive.rs` | how schedules are found |
-//! | `schedule.rs` | `Schedule`: the choices, and their text |
-//! | `token.rs` | `Token`: a schedule, and the exploration that it belongs to |
-//! | `shrink.rs` | a search for fewer switches that still fail |
-//! | `failure.rs`, `panics.rs` | the report of a failure |
+//! | `strategy.rs` | how schedules are found |
+//! | `schedule.rs` | `Schedule`: the choices, and their text; `Token`; a search for fewer switches that still fail |
+//! | `failure.rs` | the report of a failure |
 //! | `pipe.rs` | `Pipe`: a connection in memory, in place of sockets |
 //! | `link.rs` | `Link`: latency and faults of connections |
-//! | `connection.rs` | the bytes that are under way from one end to the other |
 
-mod connection;
-mod exhaustive;
 mod explorer;
 mod failure;
 mod link;
-mod panics;
-mod pct;
 mod pipe;
 mod schedule;
-mod shrink;
 mod strategy;
-mod token;
 
 pub use explorer::Explorer;
 pub(crate) use explorer::in_order;

@@ -1,6 +1,8 @@
-//! A schedule: what was chosen in a run; and as a text, the first half of its token.
+//! A schedule: what was chosen in a run. As a text, it is the first half of its [`Token`], which
+//! also names the exploration. A failing schedule is made smaller: fewer switches that still fail.
 
 use std::fmt::{self, Display, Formatter};
+use std::panic::Location;
 use std::str::FromStr;
 
 use crate::runtime::{Choice, ExploreStrategy};
@@ -151,6 +153,86 @@ impl FromStr for Schedule {
     }
 }
 
+/// What `GOSCHED_REPLAY` says. Its text is that of the schedule, an `@`, and the place of the
+/// exploration: other explorations of the process have other choices, for which the schedule says
+/// nothing.
+pub(super) struct Token {
+    pub(super) schedule: Schedule,
+    pub(super) place: Place,
+}
+
+/// A file, and a line in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    file: String,
+    line: u32,
+}
+
+impl Token {
+    /// The text of the token of a schedule.
+    pub(super) fn text(schedule: &Schedule, place: &Location<'_>) -> String {
+        format!("{schedule}@{}:{}", place.file(), place.line())
+    }
+
+    /// Whether it is of the exploration that was begun there.
+    pub(super) fn is_of(&self, place: &Location<'_>) -> bool {
+        (self.place.file.as_str(), self.place.line) == (place.file(), place.line())
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl FromStr for Token {
+    type Err = String;
+
+    fn from_str(token: &str) -> Result<Self, String> {
+        let bad = || format!("{token:?} is no token of a schedule");
+        let (schedule, place) = token.trim().split_once('@').ok_or_else(bad)?;
+        let (file, line) = place.rsplit_once(':').ok_or_else(bad)?;
+        let (schedule, line) =
+            (schedule.parse().map_err(|NoSchedule| bad())?, line.parse().map_err(|_| bad())?);
+        Ok(Token { schedule, place: Place { file: file.to_owned(), line } })
+    }
+}
+
+/// How many schedules are tried. Each that fails leaves goroutines behind.
+const TRIES: u32 = 500;
+
+/// A part of `schedule` that fails, too, as `fails` says, which returns what has come of it. Takes
+/// out halves, quarters and so on, as Zeller's delta debugging does.
+pub(super) fn shrink(schedule: Schedule, mut fails: impl FnMut(&Schedule) -> Option<Schedule>) -> Schedule {
+    let mut tries = 0;
+    let mut best = schedule;
+    let mut part = best.0.len().div_ceil(2);
+    while part > 0 {
+        let mut begin = 0;
+        let mut smaller = false;
+        while begin < best.0.len() {
+            if tries == TRIES {
+                return best;
+            }
+            tries += 1;
+            let end = (begin + part).min(best.0.len());
+            let without = Schedule([&best.0[..begin], &best.0[end..]].concat());
+            match fails(&without) {
+                Some(failed) if failed.0.len() < best.0.len() => {
+                    best = failed;
+                    smaller = true;
+                }
+                _ => begin = end,
+            }
+        }
+        if !smaller || part > 1 {
+            part = if part == 1 { 0 } else { part.div_ceil(2) };
+        }
+    }
+    best
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +251,22 @@ mod tests {
     fn other_texts_are_refused() {
         for text in ["", "s1A", "s2AA", "s1AAf", "s1A*", "s1______________AA", "s1gggggggggggggggg"] {
             assert!(text.parse::<Schedule>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_has_its_schedule_and_its_place() {
+        let (schedule, place) = (Schedule(vec![(3, 1)]), Location::caller());
+        let token: Token = Token::text(&schedule, place).parse().unwrap();
+        assert_eq!(token.schedule, schedule);
+        assert!(token.is_of(place) && !token.is_of(Location::caller()), "{}", token.place);
+    }
+
+    #[test]
+    fn other_texts_are_no_tokens() {
+        for text in ["", "s1AA", "s1AA@", "s1AA@file.rs", "s1AA@file.rs:", "s1A@file.rs:1", "s1AA@file.rs:x"]
+        {
+            assert!(text.parse::<Token>().is_err(), "{text}");
         }
     }
 }

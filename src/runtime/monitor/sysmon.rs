@@ -168,7 +168,7 @@ fn poll_if_nobody_does(now: i64) {
 
 /// Wakes an M for a timer that is due, if a P is idle and no M waits for timers. The M that did may
 /// have left the poller with a goroutine that now blocks its thread or computes, and left the
-/// timers that weren't due soon. (In Go it wakes another M in any case: see `sched/found.rs`.)
+/// timers that weren't due soon. (In Go it wakes another M in any case: see `sched/wake.rs`.)
 /// Returns when the next timer is due, if it depends on sysmon.
 fn wake_if_timer_is_due(now: i64) -> i64 {
     let sched = sched();

@@ -52,10 +52,10 @@ use crate::runtime::m::turn::turns_waiting;
 use crate::runtime::p::runq::{globrunqget, runqget, runqput};
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::sched::disable::user_disabled;
-use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::handoff::startlockedm;
+use crate::runtime::sched::poll::own_timers_due;
 use crate::runtime::sched::schedule::{begin, execute, schedule};
-use crate::runtime::sched::timers::own_timers_due;
+use crate::runtime::sched::wake::pay_wakes;
 
 /// Where [`claim`] looks.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::{run_safe_point_fn_locked, stopped_for_another};
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
-use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::poll::wake_net_poller;
+use crate::runtime::sched::wake::pay_wakes;
 
 /// Gives `pp` to another M, if it has anything to do; else makes it idle. Called without a
 /// P. Go's `handoffp`.

@@ -28,11 +28,9 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg` |
-//! | `wake.rs` | `wakep`, `checkRunqsNoP`: the "delicate dance" |
-//! | `found.rs` | `resetspinning`: what an M leaves when it has found something to run |
 //! | `steal.rs` | `stealWork` |
-//! | `timers.rs` | `checkTimers`, `checkTimersNoP` |
-//! | `poll.rs` | `wakeNetPoller`, `pollWork`, `poll_or_stop`, where an M sleeps |
+//! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
+//! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
 //! | `parker.rs` | `Parker`: a wait that anybody may end, as often as they like |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `newproc_from`, `enqueue`: a new goroutine is let run |
@@ -260,7 +258,6 @@ pub(super) mod detach;
 pub(super) mod disable;
 pub(super) mod exploration;
 pub(super) mod extram;
-mod found;
 pub(super) mod goexit;
 pub(super) mod gosched;
 pub(super) mod handoff;
@@ -279,5 +276,4 @@ pub(super) mod spin;
 mod steal;
 mod stop;
 pub(super) mod syscall;
-mod timers;
 pub(super) mod wake;

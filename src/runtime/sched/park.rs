@@ -23,8 +23,8 @@ use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::sched::claim::{Source, claim, run_claimed, unclaim};
 use crate::runtime::sched::detach::need_p;
-use crate::runtime::sched::found::pay_wakes;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
+use crate::runtime::sched::wake::pay_wakes;
 
 /// [`proc::gopark`](crate::proc::gopark) without the check of the stack, where `unlockf` is the
 /// program's: it has the thread-locals of the M's thread, so nothing is claimed.

@@ -1,5 +1,6 @@
-//! Where the scheduler meets the poller: asking it, waking it, and sleeping in it until the next
-//! timer is due. Go's `wakeNetPoller`, `pollWork` and the end of `findRunnable`.
+//! What the scheduler does with timers and with the poller, in which an M sleeps until the next
+//! timer is due: Go's `checkTimers`, `checkTimersNoP`, `wakeNetPoller`, `pollWork` and the end of
+//! `findRunnable`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::{acquirem, getm, releasem, this_m};
 use crate::runtime::data::gqueue::GList;
-use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, sched};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, P, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
@@ -17,9 +18,83 @@ use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_any_waiters, netpo
 use crate::runtime::p::owner::{acquirep, pidleget};
 use crate::runtime::p::procs::Procs;
 use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::timers::adjust::{adjusttimers, clear_deleted_timers};
+use crate::runtime::p::timers::run::{nobarrier_wake_time, runtimer};
 use crate::runtime::sched::ready::injectglist;
-use crate::runtime::sched::timers::check_timers_no_p;
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
+
+/// What [`check_timers`] knows.
+pub(super) struct Checked {
+    /// The time, 0 if it wasn't needed.
+    pub(in crate::runtime) now: i64,
+    /// When the next timer is due, 0 if there is none.
+    pub(in crate::runtime) poll_until: i64,
+    /// Whether a timer has run.
+    pub(in crate::runtime) ran: bool,
+}
+
+/// Runs the timers of `pp` that are due, for `mp`, which has the P: in each round of the scheduler,
+/// so it costs next to nothing where there are no timers.
+#[inline(always)]
+pub(super) fn check_own_timers(mp: &M, pp: &'static P) {
+    // A heap that isn't empty has a first timer, modified ones or not.
+    if pp.timer0_when.load(Ordering::Relaxed) != 0 {
+        check_timers(mp, pp, 0);
+    }
+}
+
+/// Whether [`check_own_timers`] has something to do.
+#[inline(always)]
+pub(super) fn own_timers_due(pp: &P) -> bool {
+    pp.timer0_when.load(Ordering::Relaxed) != 0 && (nobarrier_wake_time(pp) <= nanotime() || many_deleted(pp))
+}
+
+/// Whether timers of `pp` that were deleted are to be taken out.
+fn many_deleted(pp: &P) -> bool {
+    pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4
+}
+
+/// Runs the timers of `pp` that are due. `now` is the time, or 0. `mp` is this thread's M. Go's
+/// `checkTimers`.
+#[inline(never)]
+pub(super) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
+    let next = nobarrier_wake_time(pp);
+    if next == 0 {
+        return Checked { now, poll_until: 0, ran: false };
+    }
+    let now = if now == 0 { nanotime() } else { now };
+    // Only for its own P: less contention for the lock.
+    let own = mp.p().is_some_and(|mine| std::ptr::eq(mine, pp));
+    let many_deleted = || own && many_deleted(pp);
+    if now < next && !many_deleted() {
+        return Checked { now, poll_until: next, ran: false };
+    }
+    let mut ran = false;
+    lock(&pp.timers_lock);
+    if pp.timers.len.get() > 0 {
+        adjusttimers(pp, now);
+        while runtimer(pp, now) {
+            ran = true;
+        }
+    }
+    if many_deleted() {
+        clear_deleted_timers(pp);
+    }
+    unlock(&pp.timers_lock);
+    Checked { now, poll_until: nobarrier_wake_time(pp), ran }
+}
+
+/// The earlier of two times, where 0 is no time.
+pub(super) fn earlier(a: i64, b: i64) -> i64 {
+    if a == 0 || (b != 0 && b < a) { b } else { a }
+}
+
+/// `poll_until`, or when a timer of any P is due, if that is earlier. For an M without a P. Go's
+/// `checkTimersNoP`.
+pub(super) fn check_timers_no_p(procs: &Procs, poll_until: i64) -> i64 {
+    let with_timers = procs.allp.iter().filter(|pp| procs.timerp_mask.read(pp.id.get()));
+    with_timers.map(|pp| nobarrier_wake_time(pp)).fold(poll_until, earlier)
+}
 
 /// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or
 /// wakes a P, if no M polls. Go's `wakeNetPoller`.

@@ -5,7 +5,7 @@ use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, M, P};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{runqget, runqsteal};
-use crate::runtime::sched::timers::{check_timers, earlier};
+use crate::runtime::sched::poll::{check_timers, earlier};
 
 /// How often a thief goes round all P's.
 const STEAL_TRIES: u32 = 4;

@@ -1,4 +1,5 @@
-//! Waking P's and letting them go.
+//! Waking P's and letting them go: Go's `wakep`, `resetspinning`, and the "delicate dance" at the
+//! end of `findRunnable`.
 //!
 //! # The problem
 //!
@@ -16,13 +17,18 @@
 //! - A thread that submits work wakes a P ([`wakep`]), unless an M is spinning already, or no P is
 //!   idle. The M that it wakes starts spinning.
 //! - A spinning M that finds work stops spinning, and if it was the last one and there is more, it
-//!   wakes another in its place (`resetspinning`, in `found.rs`).
+//!   wakes another in its place ([`resetspinning`]).
 //! - A spinning M that finds no work lets its P go ([`drop_p`]) and sleeps.
 //! - An M in the scheduler, which may run timers there that make goroutines ready, owes the wake
 //!   until it knows what it runs itself ([`wake_or_owe`]).
 //!
 //! So bursts of work wake threads one after the other, each only once the one before has found
 //! something to do, and at most one of them in vain.
+//!
+//! Go's `resetspinning` wakes another M each time, which as a rule finds nothing and sleeps again:
+//! two switches of threads in vain for each timer and each goroutine that an idle P wakes for. Here
+//! the M first looks at what the other M would look at. It can't miss a submitter, as a spinner
+//! that gives up can't (the first race below): it stops spinning, and then looks at the queues.
 //!
 //! # The two races
 //!
@@ -55,6 +61,7 @@
 //! `needspinning`, its models fail.
 
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::{acquirem, releasem, with_room};
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::ext::OwesWake;
@@ -64,9 +71,11 @@ use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::startm::startm;
 use crate::runtime::m::turn::turns_waiting;
 use crate::runtime::p::owner::{acquirep, pidleget_spinning, pidleput, releasep};
-use crate::runtime::p::procs::Procs;
+use crate::runtime::p::procs::{Procs, procs};
 use crate::runtime::p::runq::{globrunqget, runqempty};
 use crate::runtime::p::stop::asked_to_stop;
+use crate::runtime::preempt::ask::FORCE_PREEMPT_NS;
+use crate::runtime::sched::poll::{check_timers_no_p, end_longer_poll, worth_polling};
 
 /// Gets one more P to work, if there is an idle one and nobody is looking for work
 /// already. Called after work was submitted. Go's `wakep`.
@@ -111,6 +120,51 @@ pub(super) fn wake_or_owe(mp: Option<&M>) {
         Some(mp) if mp.curg.is_null() && !mp.p.is_null() => mp.ext.owes_wake.set(OwesWake::IfNeeded),
         _ => wakep(),
     }
+}
+
+/// [`resetspinning`], for an M that has found work, or gives its P away, if it spins or owes a
+/// wake.
+#[inline(always)]
+pub(super) fn pay_wakes(mp: &M) {
+    if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
+        resetspinning(mp);
+    }
+}
+
+/// For an M that spins, or owes a wake, and has found work. The M stops spinning and pays the wake,
+/// if there is anything for another M to do. Go's `resetspinning`, which wakes in any case.
+pub(super) fn resetspinning(mp: &M) {
+    let surely = mp.ext.owes_wake.replace(OwesWake::No) == OwesWake::Yes;
+    if mp.spinning.get() {
+        mp.stop_spinning();
+    }
+    if sched().nmspinning.load(Ordering::SeqCst) != 0 {
+        // Another M looks before it gives up, and wakep would wake nobody: don't take a lock for
+        // that, which all would want.
+        return;
+    }
+    // Where no P is idle, wakep only makes the next M that lets a P go look again.
+    let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
+    // A goroutine that waits for a descriptor would be found by an M that polls, and none does.
+    if surely || nobody || worth_polling() || is_work_left(procs()) || is_timer_left(procs()) {
+        wakep();
+    }
+}
+
+/// Whether there is a goroutine on any queue. The lock is for the global queue's sake: an earlier
+/// submission to it is seen here, and a later submitter sees that nobody spins.
+fn is_work_left(procs: &Procs) -> bool {
+    lock(&sched().lock);
+    let global = sched().runqsize.load(Ordering::Relaxed) != 0;
+    unlock(&sched().lock);
+    global || has_work(procs)
+}
+
+/// Whether a timer would be late if this M ran a goroutine to the end of its time slice, and no M
+/// waits for it in the poller.
+fn is_timer_left(procs: &Procs) -> bool {
+    let next = check_timers_no_p(procs, 0);
+    next != 0 && next < nanotime() + FORCE_PREEMPT_NS && !end_longer_poll(next)
 }
 
 /// How [`drop_p`] ended.
@@ -200,6 +254,6 @@ fn check_runqs_no_p(procs: &Procs) -> Option<&'static P> {
 }
 
 /// Whether there is a goroutine on the queue of a P.
-pub(super) fn has_work(procs: &Procs) -> bool {
+fn has_work(procs: &Procs) -> bool {
     procs.allp.iter().any(|pp| !procs.idlep_mask.read(pp.id.get()) && !runqempty(pp.steal()))
 }

@@ -11,9 +11,9 @@
 //! | `m/turn.rs`, `data/turns.rs`, `sched/handoff.rs` | no M waits for its turn while a P is idle; an M that was let go on gets none |
 //! | `p/procs.rs` | a thread that reads the number of P's finds all of them, and whole |
 //! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
-//! | `sched/wake.rs`, `sched/found.rs`, `p/owner.rs`, `p/procs.rs` | work and an idle P never miss each other |
+//! | `sched/wake.rs`, `p/owner.rs`, `p/procs.rs` | work and an idle P never miss each other |
 //! | `sched/parker.rs` | no wake is lost, and no goroutine is made ready that doesn't wait |
-//! | `sched/poll.rs`, `sched/found.rs`, `sched/timers.rs` | a new timer and an M that goes to sleep never miss each other |
+//! | `sched/poll.rs`, `sched/wake.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timer.rs`, `p/timer_heap.rs`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |

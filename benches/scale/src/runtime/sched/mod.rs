@@ -1,7 +1,5 @@
 //! What an M does next, as it ships; and a goroutine, which is a task.
 
-#[path = "../../../../../src/runtime/sched/found.rs"]
-mod found;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/ready.rs"]
@@ -11,8 +9,6 @@ mod schedule;
 #[path = "../../../../../src/runtime/sched/steal.rs"]
 mod shipped_steal;
 mod steal;
-#[path = "../../../../../src/runtime/sched/timers.rs"]
-pub(crate) mod timers;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
 

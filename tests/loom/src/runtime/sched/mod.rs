@@ -2,8 +2,6 @@
 
 #[path = "../../../../../src/runtime/sched/detach.rs"]
 pub(crate) mod detach;
-#[path = "../../../../../src/runtime/sched/found.rs"]
-pub(crate) mod found;
 #[path = "../../../../../src/runtime/sched/handoff.rs"]
 pub(crate) mod handoff;
 #[cfg(test)]
@@ -28,8 +26,6 @@ pub(crate) mod poll;
 mod stop;
 #[path = "../../../../../src/runtime/sched/syscall.rs"]
 mod syscall_made;
-#[path = "../../../../../src/runtime/sched/timers.rs"]
-pub(crate) mod timers;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
 

@@ -14,9 +14,8 @@ use crate::runtime::data::timer::Timer;
 use crate::runtime::m::startm::started;
 use crate::runtime::netpoll::epoll::{SOON, netpoll_break};
 use crate::runtime::p::procs::procs;
-use crate::runtime::sched::found::resetspinning;
 use crate::runtime::sched::poll::poll_or_stop;
-use crate::runtime::sched::wake::{Dropped, drop_p};
+use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning};
 use crate::runtime::time::modify::{addtimer, modtimer};
 
 /// When the timer is due that exists from the start.

@@ -10,8 +10,7 @@ use crate::runtime::m::startm::started;
 use crate::runtime::p::owner::pidleput;
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{globrunqput, runqempty, runqput, runqsteal};
-use crate::runtime::sched::found::resetspinning;
-use crate::runtime::sched::wake::{Dropped, drop_p, wakep};
+use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning, wakep};
 
 /// What findRunnable does once there is no local work: search, if it may, then let the P go.
 /// Returns whether it found work.

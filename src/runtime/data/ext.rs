@@ -63,7 +63,7 @@ pub struct GExt {
     pub system: Cell<bool>,
     /// Its index in the list of all G's: `g/allgs.rs`.
     pub allg: Cell<u32>,
-    /// The G that waits for its end, or a mark of how far the end is: see `sched/join.rs`.
+    /// The G that waits for its end, or a mark of how far the end is: see `sched/goexit.rs`.
     pub joiner: AtomicPtr<G>,
     /// Where in the source it was made, if the safe layer made it.
     pub created_at: Cell<Option<&'static Location<'static>>>,

@@ -76,7 +76,7 @@
 //! | `GSYSCALL` | `GRUNNING` | `exitsyscall`, if there is a P at once |
 //! | `GSYSCALL` | `GRUNNABLE` | `exitsyscall0`, if there isn't |
 //! | `GDEAD` | `GSYSCALL` | `needm`, and back by `dropm` (`sched/extram.rs`): the G of an extra M |
-//! | `GRUNNING` | `GPREEMPTED` | `preempt_park` (`sched/preempt.rs`), by way of `GSCANPREEMPTED` |
+//! | `GRUNNING` | `GPREEMPTED` | `preempt_park` (`sched/gosched.rs`), by way of `GSCANPREEMPTED` |
 //! | `GPREEMPTED` | `GWAITING` | `suspendG` (`world/suspend.rs`), to be made ready by `resumeG`; or |
 //! | | | `preempt_park` itself, when the goroutine that asked has given up |
 //! | `GRUNNING` | `GCOPYSTACK` | `newstack` (`stack/newstack.rs`), and back |

@@ -1,9 +1,9 @@
 //! A goroutine's end, as its handle sees it: a word of the G, and the slot in its page.
 //!
-//! The word names the waiter for the end, or says that the G has ended. `sched/join.rs` draws its
-//! states. The slot holds the closure until the goroutine begins, and the result when it has ended.
-//! Values go in and out by their address: without optimisation, each function that passed them on
-//! would have a copy on its stack.
+//! The word names the waiter for the end, or says that the G has ended. `sched/goexit.rs` draws
+//! its states. The slot holds the closure until the goroutine begins, and the result when it has
+//! ended. Values go in and out by their address: without optimisation, each function that passed
+//! them on would have a copy on its stack.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -1,5 +1,5 @@
 //! Asking a goroutine to stop, and knowing where it may be stopped: Go's `preempt.go`, and
-//! `preemptone` of `proc.go`. How it then leaves is in `sched/preempt.rs`.
+//! `preemptone` of `proc.go`. How it then leaves is in `sched/gosched.rs`.
 //!
 //! A goroutine stops where it can be left for any time and seen by anybody: at a *safe point*. It
 //! is at one whenever it isn't running. While it runs, its checks are safe points. To ask it to

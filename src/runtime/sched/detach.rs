@@ -34,14 +34,18 @@
 //!   this thread doesn't hold that lock.
 //! - A goroutine doesn't wait for its turn in the C library, where it may hold a lock of malloc's.
 //!   It is asked again a moment later ([`MAX_SPARED`]).
+//!
+//! `procPin` is the opposite: it keeps a goroutine on its P.
 
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::runtime::arch::systemstack_scannable;
 use crate::runtime::base::debug::detach_always;
+use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{nanotime, this_thread_cpu_time};
-use crate::runtime::base::this::{Held, goroutine, hold};
+use crate::runtime::base::this::{Held, getm, goroutine, hold, releasem};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, PRUNNING, PSYSCALL, WaitReason, sched};
 use crate::runtime::data::turns::Turn;
@@ -214,4 +218,17 @@ pub(in crate::runtime) fn hold_with_p() -> (&'static G, &'static M, Held) {
         });
     }
     (gp, mp, held)
+}
+
+/// Keeps the caller on its P; returns the P's number. Go's `procPin`.
+pub(crate) fn proc_pin() -> i32 {
+    let (_, _, held) = hold_with_p();
+    let Some(pp) = held.p() else { throw("procPin: no p") };
+    mem::forget(held);
+    pp.id.get()
+}
+
+/// Undoes [`proc_pin`]. Go's `procUnpin`.
+pub(crate) fn proc_unpin() {
+    releasem(Some(getm()));
 }

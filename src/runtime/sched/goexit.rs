@@ -1,24 +1,109 @@
-//! The end of a goroutine: Go's `goexit1`, `goexit0` and `gdestroy`.
+//! The end of a goroutine, the wait for that, and when its G may be used again: Go's `goexit1`,
+//! `goexit0` and `gdestroy`. In Go no goroutine can be joined.
+//!
+//! A goroutine that may have a handle announces its end on its own stack ([`finish`]). Then it
+//! leaves for g0, which frees what the G has ([`gdestroy`]), and the G itself if it isn't held.
+//!
+//! A G that has a handle isn't free when it ends: its result is in its home page. It is free once
+//! it has left its stack *and* the handle is gone. `ext.joiner` holds the state:
+//!
+//! ```text
+//!     null ---------+--> ENDED ---------> EXITED --(handle dropped)--> free
+//!      |  |         |      |
+//!      |  +-> a G --+      +--(handle dropped)---> DETACHED --+
+//!      |     waits                                            |
+//!      +---(handle dropped)---> DETACHED ----------------- (off its stack) --> free
+//! ```
+//!
+//! A raw goroutine has no handle and starts as DETACHED.
+//!
+//! A goroutine with thread-locals of its own has its result in the slot before it ends, while it
+//! still has the thread-locals: a result that nobody takes may use them when it is dropped. A bit
+//! beside null, or beside the G that waits, says that (RETURNED). From then on, dropping the handle
+//! drops the result.
+//!
+//! A future leaves a waker in place of a G, with a bit (FUTURE). The thread that takes the waker
+//! out of the word owns it.
+//!
+//! When the limit of a wait comes, the G is taken out again. If the G isn't there yet, a bit (LATE)
+//! is left, and the G doesn't park.
 
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::sanitizer::goroutine_ended;
 use crate::runtime::arch::{gogo, mcall};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{getm, goroutine};
-use crate::runtime::data::runtime2::{G, GDEAD, GRUNNING, M, WaitReason, sched};
+use crate::runtime::base::this::{acquirem, getm, goroutine, releasem};
+use crate::runtime::data::runtime2::{G, GDEAD, GRUNNING, M, TraceBlockReason, WaitReason, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::gfree::{count_held, gfput};
+use crate::runtime::g::joiner::{
+    BITS, DETACHED, ENDED, EXITED, EndWaker, FUTURE, LATE, RETURNED, detached, ended, is_end,
+};
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
-use crate::runtime::g::values::forget_values;
+use crate::runtime::g::values::{end_locals, forget_values, has_locals};
 use crate::runtime::mem::home::home_stack;
+use crate::runtime::p::purge::purge_as_asked;
 use crate::runtime::p::timer::release_timer;
+use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
-use crate::runtime::sched::join::exited;
-use crate::runtime::sched::preempt::Leave;
+use crate::runtime::sched::gosched::Leave;
+use crate::runtime::sched::park::gopark;
+use crate::runtime::sched::ready::goready;
 use crate::runtime::sched::schedule::{dropg, schedule};
+
+/// The goroutine's result is in its slot: runs the goroutine's own end, and wakes the G that waits
+/// for it. If the handle is gone, calls `discard` for the result, before the thread-locals end, and
+/// returns what `discard` does.
+#[inline]
+pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
+    let has_locals = has_locals(gp);
+    let announced = if has_locals { announce_return(gp) } else { announce_end(gp) };
+    let panicked = !announced && discard();
+    if has_locals || !announced {
+        // Without locals, too: what `discard` dropped may have made some.
+        end_locals(gp);
+    }
+    if has_locals && announced {
+        announce_end(gp);
+    }
+    panicked
+}
+
+/// Announces that the result is in its slot, and that the thread-locals are still there. False if
+/// the handle is gone, and the result is still the caller's.
+fn announce_return(gp: &G) -> bool {
+    let returned = |joiner: *mut G| (joiner != DETACHED).then(|| joiner.map_addr(|addr| addr | RETURNED));
+    // Release pairs with drop_handle and returned: the result is there. Acquire pairs with
+    // drop_handle.
+    gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, returned).is_ok()
+}
+
+/// Announces that the result is in its slot, and that nothing of the goroutine runs any more. False
+/// if the handle is gone, and the result is still the caller's, unless the caller has announced the
+/// return.
+fn announce_end(gp: &G) -> bool {
+    // Release pairs with ended: the result is there. Acquire pairs with drop_handle and joincommit.
+    let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
+    if joiner == DETACHED {
+        gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
+        return false;
+    }
+    if let Some(waker) = end_waker(joiner) {
+        (waker.wake)(waker.waker);
+        return true;
+    }
+    // SAFETY: ENDED and EXITED are only set by this function and after it, and it isn't DETACHED.
+    // So `joiner` is null or a G that waits, but for the bits; G's are never freed.
+    if let Some(joiner) = unsafe { who(joiner).as_ref() } {
+        goready(joiner);
+    }
+    true
+}
 
 /// [`proc::goexit`](crate::proc::goexit). Go's `goexit1`.
 ///
@@ -107,4 +192,155 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     mp.locked_ext.set(0);
     exited(mp, gp);
     locked
+}
+
+/// The goroutine has left its stack: frees the G, unless its handle will.
+#[inline(always)]
+fn exited(mp: &'static M, gp: &'static G) {
+    let pp = mp.p();
+    // Release pairs with detach_ended: the handle's dropper, if it finds EXITED, may use the G
+    // again.
+    if detached(gp)
+        || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
+    {
+        if gfput(pp, gp) {
+            purge_as_asked(pp);
+        }
+    } else {
+        count_held(pp, 1);
+    }
+}
+
+/// The handle is being dropped. If the goroutine's function has returned, `take` is called to move
+/// or drop its result.
+#[inline]
+pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
+    // Release pairs with detached and announce_end: what was done with the handle comes before the
+    // G's reuse. Acquire, if the function has returned, pairs with announce_return: the result is
+    // there.
+    if ended(gp)
+        || gp
+            .ext
+            .joiner
+            .compare_exchange(ptr::null_mut(), DETACHED, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+    {
+        take();
+        detach_ended(gp);
+    }
+}
+
+/// The handle of a goroutine that has returned is gone: frees the G, unless it has yet to leave its
+/// stack.
+fn detach_ended(gp: &'static G) {
+    // Acquire pairs with exited: the G has left its stack.
+    if gp.ext.joiner.swap(DETACHED, Ordering::AcqRel) == EXITED {
+        let mp = acquirem();
+        let pp = mp.and_then(|mp| mp.p());
+        count_held(pp, -1);
+        if gfput(pp, gp) {
+            purge_as_asked(pp);
+        }
+        releasem(mp);
+    }
+}
+
+/// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
+pub(crate) fn wait_for_end(gp: &'static G) {
+    wait_for_end_unless(gp, || false);
+}
+
+/// [`wait_for_end`] with a limit. It also ends where `gave_up` is true, once [`take_out`] has ended
+/// the wait, or before it begins.
+pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn() -> bool) {
+    let mut wait = None;
+    while !ended(gp) && !gave_up() {
+        wait.get_or_insert_with(Wait::begin);
+        // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches
+        // neither stack; if it returns false, it hasn't left this G where it would be made ready.
+        unsafe {
+            gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
+        }
+    }
+    if let Some(wait) = wait {
+        wait.end_now();
+    }
+}
+
+/// The waker in a word that has just been replaced, if there is one.
+fn end_waker(joiner: *mut G) -> Option<Box<EndWaker>> {
+    let waker = joiner.map_addr(|addr| addr & !(BITS | FUTURE)).cast();
+    // SAFETY: set_end_waker has put the box there with the bit, and the taker owns it.
+    (joiner.addr() & FUTURE != 0).then(|| unsafe { Box::from_raw(waker) })
+}
+
+/// Lets the end of `gp` wake a future; false if `gp` has ended. The caller has the handle, and has
+/// set no other waker.
+pub(crate) fn set_end_waker(gp: &G, waker: EndWaker) -> bool {
+    let waker = Box::into_raw(Box::new(waker)).cast::<G>();
+    let set = |joiner: *mut G| {
+        (!is_end(joiner)).then(|| waker.map_addr(|addr| addr | FUTURE | (joiner.addr() & BITS)))
+    };
+    // Release pairs with announce_end: the waker is there.
+    let is_set = gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, set).is_ok();
+    if !is_set {
+        drop(end_waker(waker.map_addr(|addr| addr | FUTURE)));
+    }
+    is_set
+}
+
+/// Takes back the waker of [`set_end_waker`], if the goroutine hasn't ended.
+pub(crate) fn take_end_waker(gp: &G) -> Option<Box<EndWaker>> {
+    let take = |joiner: *mut G| {
+        (!is_end(joiner) && joiner.addr() & FUTURE != 0)
+            .then(|| ptr::without_provenance_mut(joiner.addr() & BITS))
+    };
+    end_waker(gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?)
+}
+
+/// Takes `me`, whose wait's limit has come, out of the word in which the end of `target` would find
+/// it. If `me` isn't there yet, keeps it from parking, until [`on_time`]. Says whether it was
+/// there: then the caller wakes it.
+pub(in crate::runtime) fn take_out(target: &G, me: &G) -> bool {
+    let late = |joiner: *mut G| {
+        if is_end(joiner) {
+            return None;
+        }
+        let bits = joiner.addr() & BITS;
+        Some(if ptr::eq(who(joiner), me) {
+            ptr::without_provenance_mut(bits)
+        } else {
+            joiner.map_addr(|addr| addr | LATE)
+        })
+    };
+    // Acquire pairs with joincommit: the G is seen as parked. Release, too: a thread that finds the
+    // bit sees the flag.
+    let before = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, late);
+    before.is_ok_and(|joiner| ptr::eq(who(joiner), me))
+}
+
+/// A wait with a limit is over: the next one isn't late. The caller has the handle of `target`.
+pub(in crate::runtime) fn on_time(target: &G) {
+    let on_time = |joiner: *mut G| {
+        (!is_end(joiner) && joiner.addr() & LATE != 0).then(|| joiner.map_addr(|addr| addr & !LATE))
+    };
+    let _ = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, on_time);
+}
+
+/// The G that waits, without the bits.
+fn who(joiner: *mut G) -> *mut G {
+    joiner.map_addr(|addr| addr & !BITS)
+}
+
+/// Leaves the parked G where the end of `target` will find it; false if `target` has ended, or
+/// the limit of the wait has come.
+unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
+    // SAFETY: gopark passes what wait_for_end gave it, a G, and G's are never freed.
+    let target = unsafe { &*target.cast::<G>() };
+    // Release pairs with announce_end, which makes the G ready: it is seen as parked.
+    let waits = |joiner: *mut G| {
+        let free = joiner.is_null() || joiner.addr() == RETURNED;
+        free.then(|| gp.map_addr(|addr| addr | joiner.addr()))
+    };
+    target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, waits).is_ok()
 }

@@ -1,25 +1,42 @@
-//! Giving up the P and coming back: Go's `Gosched`, `goschedguarded`, `goschedIfBusy` and
-//! `goyield`.
+//! A goroutine lets others run, by itself or because it was asked to stop: Go's `Gosched`,
+//! `goschedguarded`, `goschedIfBusy` and `goyield`; `asyncPreempt2`, `gopreempt_m` and
+//! `preemptPark`.
+//!
+//! As a rule it stays runnable, and goes to the end of the global queue, or by `goyield` to the end
+//! of its P's. A goroutine that another thread suspends waits instead, until that thread has
+//! finished with it (`preempt_park`).
+//!
+//! Also Go's `sync_runtime_canSpin` and `sync_runtime_doSpin`: a goroutine that waits for a mutex
+//! keeps its P for a moment before it sleeps.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::runtime::arch::{gogo, mcall};
+use crate::runtime::arch::{gogo, mcall, procyield};
+use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine, hold};
-use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, M, P, sched};
+use crate::runtime::data::runtime2::{
+    G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GWAITING, M, P, TraceBlockReason, sched,
+};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, listened, trace};
-use crate::runtime::g::status::casgstatus;
+use crate::runtime::g::explored::exploring;
+use crate::runtime::g::status::{
+    cas_g_from_preempted, cas_g_to_preempt_scan, casfrom_gscanstatus, casgstatus, dumpgstatus, readgstatus,
+};
 use crate::runtime::lock::{lock_on, unlock_on};
 use crate::runtime::m::lockosthread::wire_while_panicking;
-use crate::runtime::m::turn::turns_waiting;
+use crate::runtime::m::turn::{turn_needed, turns_waiting};
 use crate::runtime::mem::guard::UNGUARDED;
 use crate::runtime::mem::morestack_check::stop_if_asked;
-use crate::runtime::p::runq::{globrunqput, runqput};
+use crate::runtime::p::procs::gomaxprocs;
+use crate::runtime::p::runq::{globrunqput, runqempty, runqput};
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::preemptible::can_preempt_m;
+use crate::runtime::preempt::xregs::x_reg_save;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
 use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::poll::own_timers_due;
+use crate::runtime::sched::ready::ready;
 use crate::runtime::sched::schedule::{dropg, schedule};
 use crate::runtime::sched::wake::wakep;
 
@@ -133,7 +150,7 @@ unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
 /// # Safety
 /// On g0; `gp` is the M's goroutine, which has just left its stack.
 #[inline(always)]
-pub(super) unsafe fn gosched_impl<const CLAIMED: bool>(gp: &'static G, preempted: bool) -> ! {
+unsafe fn gosched_impl<const CLAIMED: bool>(gp: &'static G, preempted: bool) -> ! {
     let mp = getm();
     casgstatus(gp, GRUNNING, GRUNNABLE);
     trace(|| if preempted { Event::GoPreempt(gp) } else { Event::GoSched(gp) });
@@ -177,4 +194,97 @@ unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     runqput(pp.local(), gp, false);
     // SAFETY: on g0 by mcall, with the P that was just found; dropg has taken the goroutine.
     unsafe { schedule(mp) }
+}
+
+/// How often a goroutine was preempted to let others run.
+pub(in crate::runtime) static PREEMPTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// The function that assembly calls to leave a goroutine that it has saved, as mcall calls its
+/// function.
+pub(in crate::runtime) type Leave = unsafe extern "C" fn(*mut G) -> !;
+
+/// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to be left; its vector
+/// registers are at `regs`. On g0. Go's `asyncPreempt2`.
+#[unsafe(no_mangle)]
+extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
+    let mp = getm();
+    let Some(gp) = mp.curg.get() else { throw("asyncPreempt2 on no goroutine") };
+    // Nobody may shrink its stack now. x_reg_restore clears this when the goroutine goes on.
+    gp.async_safe_point.set(true);
+    let leave = stop_here(mp, gp, regs);
+    gp.async_safe_point.set(leave.is_some());
+    leave
+}
+
+/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector
+/// registers are at `regs`, and everything else is saved on its stack and in `sched`. None if it
+/// must go on, because there is no memory for the registers. On g0.
+pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const u8) -> Option<Leave> {
+    if !x_reg_save(mp.p(), gp, regs) {
+        return None;
+    }
+    wire_while_panicking(gp, mp);
+    Some(if gp.preempt_stop.load(Ordering::Relaxed) { preempt_park } else { gopreempt_m })
+}
+
+/// Lets other goroutines run in place of one that was asked to stop. Go's `gopreempt_m`.
+///
+/// # Safety
+/// As [`gosched_impl`].
+unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
+    PREEMPTIONS.fetch_add(1, Ordering::Relaxed);
+    // The time slice ends with this goroutine: the one in runnext gets its turn, if nobody's comes
+    // before.
+    if let Some(pp) = getm().p().filter(|_| !turn_needed()) {
+        pp.preempt.store(exploring(), Ordering::Relaxed);
+    }
+    // SAFETY: ours are gosched_impl's conditions, which the caller keeps; G's are never freed.
+    unsafe { gosched_impl::<false>(&*gp, true) }
+}
+
+/// Stops a goroutine for the thread that suspends it. Go's `preemptPark`.
+///
+/// # Safety
+/// As [`gosched_impl`].
+unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
+    let mp = getm();
+    // SAFETY: the goroutine that has just left its stack, as the caller says; G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    if readgstatus(gp) & !GSCAN != GRUNNING {
+        dumpgstatus(gp);
+        throw("bad g status");
+    }
+    // Once the G is preempted, another thread may claim it and make it ready, and it must have left
+    // its M by then. Nor can it leave while it is running. The scan bit is for the time in between.
+    cas_g_to_preempt_scan(gp, GRUNNING, GSCANPREEMPTED);
+    dropg(mp, gp);
+    // While the bit is set, so that nobody's unpark comes before it.
+    trace(|| Event::GoPark(gp, TraceBlockReason::Preempted));
+    // While the bit is set, no thread can ask for a suspension.
+    let still_wanted = gp.preempt_stop.load(Ordering::Relaxed);
+    casfrom_gscanstatus(gp, GSCANPREEMPTED, GPREEMPTED);
+    // The thread that asked may have given up since, and won't make the G ready. Go's never gives
+    // up.
+    if !still_wanted && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
+        ready(gp, false);
+    }
+    // SAFETY: on g0, as the caller says; dropg has taken its goroutine.
+    unsafe { schedule(mp) }
+}
+
+/// How many rounds a waiter spins before it sleeps, and how many pause instructions a round has.
+const ACTIVE_SPIN: u32 = 4;
+const ACTIVE_SPIN_CNT: u32 = 30;
+
+/// Whether it makes sense to spin: another goroutine is running, which may unlock, and this P has
+/// no other to run. Go's `canSpin`.
+pub(crate) fn can_spin(iter: u32) -> bool {
+    let busy =
+        gomaxprocs() - sched().npidle.load(Ordering::Relaxed) - sched().nmspinning.load(Ordering::Relaxed);
+    iter < ACTIVE_SPIN && busy > 1 && getm().p.peek().is_some_and(|pp| runqempty(pp.steal()))
+}
+
+/// A round of spinning. Go's `doSpin`.
+pub(crate) fn do_spin() {
+    procyield(ACTIVE_SPIN_CNT);
 }

@@ -1,5 +1,5 @@
-//! A P goes from an M that can't use it to one that can: Go's `handoffp`, `stoplockedm`,
-//! `startlockedm`.
+//! A P goes from an M that can't use it to one that can, or to a stopped world: Go's `handoffp`,
+//! `stoplockedm`, `startlockedm` and `gcstopm`.
 
 use std::sync::atomic::Ordering;
 
@@ -153,5 +153,24 @@ pub(super) fn startlockedm(mp: &'static M, gp: &G) {
     incidlelocked(-1);
     lockedm.nextp.set(Some(releasep(mp)));
     notewakeup(&lockedm.park);
+    stopm(mp);
+}
+
+/// Stops this M because the world is to be stopped; returns with a P when it runs again. Go's
+/// `gcstopm`.
+pub(super) fn gcstopm(mp: &'static M) {
+    if !sched().gcwaiting.load(Ordering::SeqCst) {
+        throw("gcstopm: not waiting for gc");
+    }
+    if !mp.preemptoff.get().is_null() {
+        throw("gcstopm: a goroutine parks while the world is stopped, by itself");
+    }
+    if mp.spinning.get() {
+        mp.stop_spinning();
+    }
+    let pp = releasep(mp);
+    lock(&sched().lock);
+    stopped_for_another(pp);
+    unlock(&sched().lock);
     stopm(mp);
 }

@@ -34,17 +34,12 @@
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
 //! | `parker.rs` | `Parker`: a wait that anybody may end, as often as they like |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `newproc_from`, `enqueue`: a new goroutine is let run |
-//! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield` |
-//! | `preempt.rs` | `gopreempt_m`, `preemptPark`, `asyncPreempt2`: how a goroutine leaves that is asked to stop |
-//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy` |
-//! | `join.rs` | the end of a goroutine with a handle, and the wait for that |
+//! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`: letting others run; `asyncPreempt2`, `gopreempt_m`, `preemptPark`: when asked to stop; `canSpin`, `doSpin`: before a mutex's waiter sleeps |
+//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish`, `wait_for_end`, `drop_handle`: joining |
 //! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
-//! | `pin.rs` | `procPin`, `procUnpin` |
 //! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
-//! | `detach.rs` | a goroutine loses its P and keeps its thread |
-//! | `spin.rs` | `canSpin`, `doSpin`: before a mutex's waiter sleeps |
-//! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm` |
-//! | `stop.rs` | `gcstopm` |
+//! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |
+//! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `disable.rs` | `schedEnableUser`, `schedEnabled` |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
 //! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves |
@@ -261,19 +256,14 @@ pub(super) mod extram;
 pub(super) mod goexit;
 pub(super) mod gosched;
 pub(super) mod handoff;
-pub(super) mod join;
 mod mstart;
 pub(super) mod must_wait;
 pub(super) mod park;
 pub(super) mod parker;
-pub(super) mod pin;
 pub(super) mod point;
 pub(super) mod poll;
-pub(super) mod preempt;
 pub(super) mod ready;
 mod schedule;
-pub(super) mod spin;
 mod steal;
-mod stop;
 pub(super) mod syscall;
 pub(super) mod wake;

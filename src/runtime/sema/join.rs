@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::runtime::base::this::goroutine;
 use crate::runtime::data::runtime2::G;
-use crate::runtime::sched::join::{on_time, take_out, wait_for_end_unless};
+use crate::runtime::sched::goexit::{on_time, take_out, wait_for_end_unless};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::{Limit, with_limit};
 
-/// [`wait_for_end`](crate::runtime::sched::join::wait_for_end) with a limit.
+/// [`wait_for_end`](crate::runtime::sched::goexit::wait_for_end) with a limit.
 pub(crate) fn wait_for_end_limited(gp: &'static G, limit: Limit<'_>) {
     let (me, _) = goroutine();
     let gave_up = AtomicBool::new(false);

@@ -135,7 +135,7 @@ pub(crate) mod disable {
     }
 }
 
-/// No goroutine is locked to its thread.
+/// No goroutine is locked to its thread, and the world isn't stopped.
 pub(crate) mod handoff {
     use crate::runtime::data::runtime2::{G, M, P};
 
@@ -146,11 +146,6 @@ pub(crate) mod handoff {
     pub(crate) fn startlockedm(_: &M, _: &G) {}
 
     pub(crate) fn stoplockedm(_: &M) {}
-}
-
-/// The world isn't stopped.
-pub(crate) mod stop {
-    use crate::runtime::data::runtime2::M;
 
     pub(crate) fn gcstopm(_: &M) {}
 }

@@ -22,8 +22,6 @@ mod models_wake;
 mod parker;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
-#[path = "../../../../../src/runtime/sched/stop.rs"]
-mod stop;
 #[path = "../../../../../src/runtime/sched/syscall.rs"]
 mod syscall_made;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
@@ -49,10 +47,18 @@ pub(crate) mod exploration {
     }
 }
 
-/// Letting others run.
+/// Letting others run. Nobody spins before a sleep.
 pub(crate) mod gosched {
     pub(crate) unsafe fn gosched() {
         loom::thread::yield_now();
+    }
+
+    pub(crate) fn can_spin(_: u32) -> bool {
+        false
+    }
+
+    pub(crate) fn do_spin() {
+        unreachable!("nobody spins")
     }
 }
 
@@ -68,17 +74,6 @@ pub(crate) mod must_wait {
 /// Points of an exploration, which no model has.
 pub(crate) mod point {
     pub(crate) fn point(_what: &str) {}
-}
-
-/// Nobody spins before a sleep.
-pub(crate) mod spin {
-    pub(crate) fn can_spin(_: u32) -> bool {
-        false
-    }
-
-    pub(crate) fn do_spin() {
-        unreachable!("nobody spins")
-    }
 }
 
 /// A wait of a thread, which has a G while it waits.

@@ -217,19 +217,18 @@ pub(crate) use report::{
 };
 pub(crate) use sched::coro::{coroswitch, coroswitch_of_two, newcoro};
 pub(crate) use sched::detach::{proc_pin, proc_unpin, set_max_detached};
-pub(crate) use sched::disable::{become_system_goroutine, sched_enable_user};
 pub(crate) use sched::exploration::{
-    Limits, Seen, explore_run, explored_number, note_panic, wait_for_others,
+    Limits, Seen, explore_run, explored_number, note_panic, point, value_for_program, wait_for_others,
 };
-pub(crate) use sched::extram::Guest;
+pub(crate) use sched::extram::{Guest, as_goroutine, guest, must_wait, where_nothing_parks};
 pub(crate) use sched::goexit::{drop_handle, finish, goexit1, set_end_waker, take_end_waker, wait_for_end};
 pub(crate) use sched::gosched::{can_spin, do_spin, gosched, gosched_if_busy, goschedguarded, goyield};
-pub(crate) use sched::must_wait::{as_goroutine, guest, must_wait, where_nothing_parks};
+pub(crate) use sched::newproc::{enqueue, newproc_at};
 pub(crate) use sched::park::{gopark_of_program, goparkunlock, goparkunlock_of_port};
 pub(crate) use sched::parker::Parker;
-pub(crate) use sched::point::{point, value_for_program};
 pub(crate) use sched::poll::poll_work;
-pub(crate) use sched::ready::{enqueue, goready, injectglist, newproc_at};
+pub(crate) use sched::ready::{goready, injectglist};
+pub(crate) use sched::schedule::{become_system_goroutine, sched_enable_user};
 pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
 pub(crate) use sema::join::wait_for_end_limited;
 pub(crate) use sema::notify_list::{

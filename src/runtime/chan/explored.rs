@@ -14,7 +14,7 @@ use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::hchan::{FED, Hchan};
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::lock::{lock_on, unlock_and_hold, unlock_on};
-use crate::runtime::sched::point::{point, value};
+use crate::runtime::sched::exploration::{point, value};
 
 /// The running goroutine and its M, as [`whoami`] returns them.
 type Me = (Option<&'static G>, Option<&'static M>);

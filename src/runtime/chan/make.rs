@@ -20,7 +20,7 @@ use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::pool;
 use crate::runtime::prof::contention::released;
-use crate::runtime::sched::point::{makes_points, point};
+use crate::runtime::sched::exploration::{makes_points, point};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::end_timer;
 

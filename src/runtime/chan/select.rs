@@ -24,8 +24,8 @@ use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
+use crate::runtime::sched::exploration::{chooses, point};
 use crate::runtime::sched::park::{gopark, gopark_on};
-use crate::runtime::sched::point::{chooses, point};
 
 /// A case of a select. Go's `scase`.
 #[repr(C)]

@@ -4,8 +4,8 @@
 //! A run of an exploration has one P, whose time slice is always over. So `findRunnable` comes to
 //! its cold branch in each round, and asks [`next`](next::next) which goroutine goes on. `next`
 //! takes all goroutines off the queues, and lets a [`Strategy`](state::Strategy) choose. In
-//! addition, each operation of a channel, a lock and so on is a *point* (`sched/point.rs`), at
-//! which the strategy may let another goroutine go on before the operation is done. Code between
+//! addition, each operation of a channel, a lock and so on is a *point* (`sched/exploration.rs`),
+//! at which the strategy may let another goroutine go on before the operation is done. Code between
 //! two points is atomic, as far as other goroutines can observe it through this crate.
 //!
 //! - Goroutines of the exploration have numbers (`g/explored.rs`), and so do the goroutines that

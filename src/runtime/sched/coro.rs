@@ -37,7 +37,8 @@ use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::claim::{claim_waiting, let_m_go};
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
-use crate::runtime::sched::ready::{not_made, ready_on};
+use crate::runtime::sched::newproc::not_made;
+use crate::runtime::sched::ready::ready_on;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
 /// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a

@@ -1,4 +1,6 @@
-//! Running an exploration's runs: what their driver does, a goroutine that waits for each.
+//! Explorations, as the scheduler meets them. First their runs: what a driver does, which is a
+//! goroutine that waits for each. Then the points where a run may have another goroutine go on;
+//! outside of an exploration a point is one load.
 
 use std::ffi::c_void;
 use std::io;
@@ -6,22 +8,28 @@ use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
+use crate::runtime::arch::mcall;
 use crate::runtime::arch::sanitizer::unseen;
-use crate::runtime::base::this::{whoami, with_room};
+use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
 use crate::runtime::data::gqueue::GQueue;
-use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, TraceBlockReason, WaitReason};
+use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::explore::clock;
-use crate::runtime::explore::next::{note_end_by_panic, note_waiter};
+use crate::runtime::explore::next::{chosen_value, is_over, note_end_by_panic, note_waiter, put_back, stays};
 #[cfg(feature = "std")]
 use crate::runtime::explore::random::restart;
 use crate::runtime::explore::state::{End, Run, Strategy, run};
-use crate::runtime::explore::story::Step;
+use crate::runtime::explore::story::{Step, tell_of, tells};
 use crate::runtime::g::explored::{
     DRIVER, act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside,
 };
+use crate::runtime::g::status::casgstatus;
+use crate::runtime::m::turn::turn_needed;
+use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::inject_runnable;
+use crate::runtime::sched::schedule::{dropg, execute, schedule, user_disabled};
 
 /// What a run is like.
 pub(crate) struct Limits {
@@ -186,4 +194,97 @@ unsafe extern "C" fn note_others(gp: *mut G, alone: *mut c_void) -> bool {
         alone.cast::<bool>().write(noted);
         noted
     }
+}
+
+/// Before the operation `what`: in an exploration, others may go on first. Where a goroutine can
+/// park.
+#[inline(always)]
+pub(crate) fn point(what: &'static str) {
+    if exploring() {
+        explored_point(what);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn explored_point(what: &'static str) {
+    let (Some(gp), Some(mp)) = whoami() else { return };
+    // With a lock held it can't leave. And one that unwinds would be bound to its thread.
+    if !is_explored(gp) || mp.locks.get() != 0 || std::thread::panicking() {
+        return;
+    }
+    let held = hold(mp);
+    let Some(pp) = held.p() else { return };
+    let goes_on = unseen(|| with_room(|| stays(gp, pp)));
+    drop(held);
+    if !goes_on {
+        // SAFETY: on a goroutine that holds no lock; point_m has put it where it is found again.
+        unsafe { mcall(point_m) }
+    }
+    let _held = hold(getm());
+    if tells() {
+        unseen(|| with_room(|| tell_of(gp, what)));
+    }
+}
+
+/// Leaves a goroutine at a point.
+unsafe extern "C" fn point_m(gp: *mut G) -> ! {
+    // SAFETY: mcall passes the G that called it, and G's are never freed.
+    let gp: &'static G = unsafe { &*gp };
+    let mp = getm();
+    casgstatus(gp, GRUNNING, GRUNNABLE);
+    trace(|| Event::GoPreempt(gp));
+    dropg(mp, gp);
+    let others_come_first = mp.p().is_none_or(asked_to_stop) || turn_needed();
+    let at_once = !others_come_first && mp.lockedg.get().is_none() && !user_disabled();
+    match put_back(gp, at_once) {
+        // SAFETY: on g0 of `mp`, which has its P; the run had the goroutine, which isn't locked to
+        // an M.
+        Some(chosen) => unsafe { execute(mp, chosen, false) },
+        // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
+        None => unsafe { schedule(mp) },
+    }
+}
+
+/// Whether an exploration chooses what this goroutine does at random elsewhere.
+#[inline(always)]
+pub(in crate::runtime) fn chooses() -> bool {
+    exploring() && explored_here()
+}
+
+#[cold]
+#[inline(never)]
+fn explored_here() -> bool {
+    this_m().is_some_and(|mp| !mp.p.is_null() && mp.curg.get().is_some_and(is_explored))
+}
+
+/// Whether what is made here is a program's that is explored: its operations are points.
+pub(in crate::runtime) fn makes_points() -> bool {
+    chooses()
+}
+
+/// [`value`] for the program, where a goroutine can park. It may ask again and again until it likes
+/// the answer: one whose run is over gets none.
+#[cold]
+pub(crate) fn value_for_program(n: usize) -> usize {
+    // One that was stuck has lost its P, and may have no part in the exploration any more.
+    let (gp, mp, held) = hold_with_p();
+    if !is_explored(gp) {
+        return 0;
+    }
+    let (value, over) = unseen(|| with_room(|| (chosen_value(n), is_over())));
+    drop(held);
+    if over && mp.locks.get() == 0 && !std::thread::panicking() {
+        // SAFETY: as in explored_point; it never goes on.
+        unsafe { mcall(point_m) }
+    }
+    value
+}
+
+/// A number below `n`, as the exploration says, if [`chooses`] says that there is one.
+#[cold]
+pub(in crate::runtime) fn value(n: usize) -> usize {
+    let Some(mp) = this_m() else { return 0 };
+    let _held = hold(mp);
+    unseen(|| with_room(|| chosen_value(n)))
 }

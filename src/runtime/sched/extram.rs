@@ -1,9 +1,10 @@
-//! Extra M's, for foreign threads that have to wait as a goroutine does: Go's `needm` and `dropm`.
+//! Threads that aren't ours and have to wait. Such a thread can make goroutines and ready them
+//! without an M. To park, it needs a G that others can ready, and an M to sleep on.
 //!
-//! Such a thread can make goroutines and ready them without an M. To park, it needs a G that others
-//! can ready, and an M to sleep on: it borrows an extra M ([`needm`]), with a G that is locked to
-//! it, and gives it back ([`dropm`]). In between it is a goroutine like any other that is locked to
-//! its thread; at first in a system call, like one that has called C code:
+//! So [`must_wait`] makes it a goroutine for that time. The thread borrows an extra M (Go's
+//! `needm`), with a G that is locked to it, and gives it back (`dropm`). In between it is a
+//! goroutine like any other that is locked to its thread; at first in a system call, like one that
+//! has called C code:
 //!
 //! ```text
 //!     needm   exitsyscall   (runs, parks, ...)   entersyscallblock   dropm
@@ -12,6 +13,9 @@
 //! What the goroutine runs on is the thread's own stack, and g0's is a segment that comes with the
 //! M. (Go has it the other way round, and calls back on a goroutine's stack.) The thread's signal
 //! stack and mask stay as they are.
+//!
+//! Nothing of the program's is called meanwhile, neither a closure nor a destructor: it could keep
+//! what is the goroutine's, a lock of its thread for example, after the goroutine is gone.
 
 use std::cell::Cell;
 use std::io;
@@ -22,7 +26,7 @@ use crate::runtime::arch::sanitizer::guest_begins;
 use crate::runtime::arch::{getg, setg};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{G0_STACK, gettid, thread_stack};
-use crate::runtime::base::this::getm;
+use crate::runtime::base::this::{getm, on_goroutine, started};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::link::{Link, SharedLink};
 use crate::runtime::data::runtime2::{GDEAD, GSYSCALL, M, Stack, sched};
@@ -36,6 +40,92 @@ use crate::runtime::mem::morestack_check::{forget_stack_limit, remember_stack_li
 use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::sched::syscall::{entersyscallblock, exitsyscall};
+
+/// Lets the caller park while the result lives. On a goroutine nothing is needed, and the result is
+/// none; a thread that isn't the runtime's is made a goroutine.
+///
+/// # Panics
+/// Inside [`blocking`](crate::blocking), on g0, before the first [`run`](crate::run), and if the
+/// thread can't be made a goroutine, as there is no memory. `what` is the operation that the
+/// message names.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn must_wait(what: &str) -> Option<Guest> {
+    if on_goroutine() { None } else { Some(become_goroutine(what)) }
+}
+
+/// [`must_wait`] for C, which has no panics: none on a goroutine, and none where nothing can wait.
+#[cold]
+#[inline(never)]
+pub(crate) fn guest() -> Option<Guest> {
+    if getg().is_none() && started() { Guest::new().ok() } else { None }
+}
+
+/// Calls `f` while it can wait: see [`must_wait`]. Not inlined, for the cold end of a function that
+/// is.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    let _guest = must_wait(what);
+    f()
+}
+
+/// Where the caller is, if it is on a thread of the runtime's but can't park: inside
+/// [`blocking`](crate::blocking), or on g0.
+pub(crate) fn where_nothing_parks() -> Option<&'static str> {
+    let gp = getg().filter(|_| !on_goroutine())?;
+    Some(if gp.syscallsp.get() != 0 { "gosched::blocking" } else { "gosched::proc::systemstack" })
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn become_goroutine(what: &str) -> Guest {
+    if let Some(place) = where_nothing_parks() {
+        panic!("gosched: {what} would have to wait, which nothing can inside {place}: do it outside");
+    }
+    assert!(
+        started(),
+        "gosched: {what} would have to wait, and nobody could end that before the first gosched::run: \
+         use it inside, or afterwards"
+    );
+    Guest::new().unwrap_or_else(|error| {
+        panic!("gosched: {what} would have to wait, and this thread can't be made a goroutine: {error}")
+    })
+}
+
+/// While this lives, the thread that made it is a goroutine, and can park.
+pub(crate) struct Guest {
+    /// A guest is its thread's own.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Guest {
+    /// Makes this thread, which isn't ours, a goroutine; waits until there is a P for it.
+    #[inline(never)]
+    fn new() -> io::Result<Guest> {
+        if getg().is_some() {
+            throw("needm: on a thread that has an m");
+        }
+        needm()?;
+        // SAFETY: needm has put this G into a system call, as entersyscall would. Thread-locals
+        // stay right, as the goroutine is locked to this thread.
+        unsafe { exitsyscall() };
+        Ok(Guest { not_send: PhantomData })
+    }
+}
+
+impl Drop for Guest {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: on the goroutine that `new` has made of this thread, which holds no runtime lock.
+        // No exitsyscall follows, as dropm ends the goroutine in the system call, nor does anything
+        // park.
+        unsafe { entersyscallblock() };
+        dropm();
+    }
+}
 
 /// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.
 static EXTRAM: SharedLink<M> = SharedLink(Link::null());
@@ -164,36 +254,4 @@ fn dropm() {
     unsafe { setg(None) };
     mp.has_no_thread();
     add_extra_m(mp);
-}
-
-/// While this lives, the thread that made it is a goroutine, and can park.
-pub(crate) struct Guest {
-    /// A guest is its thread's own.
-    not_send: PhantomData<*const ()>,
-}
-
-impl Guest {
-    /// Makes this thread, which isn't ours, a goroutine; waits until there is a P for it.
-    #[inline(never)]
-    pub(in crate::runtime) fn new() -> io::Result<Guest> {
-        if getg().is_some() {
-            throw("needm: on a thread that has an m");
-        }
-        needm()?;
-        // SAFETY: needm has put this G into a system call, as entersyscall would. Thread-locals
-        // stay right, as the goroutine is locked to this thread.
-        unsafe { exitsyscall() };
-        Ok(Guest { not_send: PhantomData })
-    }
-}
-
-impl Drop for Guest {
-    #[inline(never)]
-    fn drop(&mut self) {
-        // SAFETY: on the goroutine that `new` has made of this thread, which holds no runtime lock.
-        // No exitsyscall follows, as dropm ends the goroutine in the system call, nor does anything
-        // park.
-        unsafe { entersyscallblock() };
-        dropm();
-    }
 }

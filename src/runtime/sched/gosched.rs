@@ -34,10 +34,9 @@ use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::preemptible::can_preempt_m;
 use crate::runtime::preempt::xregs::x_reg_save;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
-use crate::runtime::sched::disable::user_disabled;
 use crate::runtime::sched::poll::own_timers_due;
 use crate::runtime::sched::ready::ready;
-use crate::runtime::sched::schedule::{dropg, schedule};
+use crate::runtime::sched::schedule::{dropg, schedule, user_disabled};
 use crate::runtime::sched::wake::wakep;
 
 /// [`proc::gosched`](crate::proc::gosched) without the check of the stack. Go's `Gosched`.

@@ -27,27 +27,24 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg` |
+//! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg`; `schedEnableUser`, `schedEnabled` |
 //! | `steal.rs` | `stealWork` |
 //! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
+//! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
 //! | `parker.rs` | `Parker`: a wait that anybody may end, as often as they like |
-//! | `ready.rs` | `goready`, `ready`, `injectglist`; `newproc_from`, `enqueue`: a new goroutine is let run |
-//! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`: letting others run; `asyncPreempt2`, `gopreempt_m`, `preemptPark`: when asked to stop; `canSpin`, `doSpin`: before a mutex's waiter sleeps |
-//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish`, `wait_for_end`, `drop_handle`: joining |
-//! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
+//! | `ready.rs` | `goready`, `ready`, `injectglist` |
+//! | `newproc.rs` | `newproc_from`, `newproc_at`, `enqueue`: Go's newproc |
+//! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
-//! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |
-//! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
-//! | `disable.rs` | `schedEnableUser`, `schedEnabled` |
+//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish`, `wait_for_end`, `drop_handle`: joining |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
-//! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves |
-//! | `extram.rs` | `needm`, `dropm`, `oneNewExtraM`: threads that aren't ours |
-//! | `must_wait.rs` | what a caller has to be in order to wait: a goroutine, or a thread that becomes one |
-//! | `point.rs` | where an exploration may switch to another goroutine |
-//! | `exploration.rs` | `explore_run`: a run, as its driver sees it |
-//! | `bad.rs` | `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
+//! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
+//! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |
+//! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves; `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
+//! | `extram.rs` | `must_wait`, `needm`, `dropm`, `oneNewExtraM`: a thread that isn't ours becomes a goroutine in order to wait |
+//! | `exploration.rs` | `explore_run`: a run, as its driver sees it; `point`: where it may switch to another goroutine |
 //!
 //! # The loop
 //!
@@ -246,24 +243,21 @@
 //! - *A report of SIGQUIT in its handler,* as Go prints it: it takes memory, and the thread may
 //!   have the allocator locked. Sysmon prints it.
 
-pub(super) mod bad;
 mod claim;
 pub(super) mod coro;
 pub(super) mod detach;
-pub(super) mod disable;
 pub(super) mod exploration;
 pub(super) mod extram;
 pub(super) mod goexit;
 pub(super) mod gosched;
 pub(super) mod handoff;
-mod mstart;
-pub(super) mod must_wait;
+pub(super) mod mstart;
+pub(super) mod newproc;
 pub(super) mod park;
 pub(super) mod parker;
-pub(super) mod point;
 pub(super) mod poll;
 pub(super) mod ready;
-mod schedule;
+pub(super) mod schedule;
 mod steal;
 pub(super) mod syscall;
 pub(super) mod wake;

@@ -1,27 +1,20 @@
-//! Making goroutines runnable: Go's `goready`, `ready` and `injectglist`; and a new one is let run,
-//! as the end of Go's `newproc` does.
+//! Making goroutines runnable that have waited: Go's `goready`, `ready` and `injectglist`.
 
-use std::ffi::c_void;
-use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::sanitizer::release;
-use crate::runtime::arch::systemstack;
-use crate::runtime::base::fatal::{fatal, misuse, throw};
-use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{acquirem, releasem, started};
-use crate::runtime::data::ext::{Entry, StackKind};
+use crate::runtime::base::fatal::throw;
+use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::gqueue::{GList, GQueue};
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GSCAN, GWAITING, M, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::explored::{exploring, note_woken_outside};
-use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::g::status::{casgstatus, dumpgstatus, readgstatus};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::startm;
 use crate::runtime::p::owner::pidleget_spinning;
 use crate::runtime::p::runq::{globrunqputbatch, runqput, runqputbatch};
-use crate::runtime::sched::wake::{wake_or_owe, wakep};
+use crate::runtime::sched::wake::wake_or_owe;
 
 /// [`proc::goready`](crate::proc::goready) without the check of the stack. Go's `goready`.
 #[inline(never)]
@@ -128,62 +121,4 @@ fn start_idle(n: i32) {
             break;
         }
     }
-}
-
-/// Where the assembly stub of `newproc` goes on, with its caller's pc.
-///
-/// # Safety
-/// As [`newproc`](crate::proc::newproc), whose caller calls this.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
-    // SAFETY: as the caller says.
-    unsafe { newproc_at(f, arg, callerpc) }
-}
-
-/// Makes a goroutine on a copying stack that runs `f(arg)`, made at `callerpc`, and puts it next on
-/// this P. Go's `newproc`.
-///
-/// # Safety
-/// As [`newproc`](crate::proc::newproc).
-pub(crate) unsafe fn newproc_at(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
-    let Some(f) = f else { fatal("go of nil func value") };
-    // A copying stack may be too small for what a new one takes.
-    systemstack(|| match newproc1(f, StackKind::Copying, &Maker::at(callerpc)) {
-        Ok(newg) => {
-            newg.sched.ctxt.set(arg);
-            enqueue(newg);
-        }
-        Err(error) => not_made("newproc", &error),
-    })
-}
-
-/// Ends the process because `newproc` or `newcoro` couldn't make a goroutine.
-#[cold]
-#[inline(never)]
-pub(super) fn not_made(function: &str, error: &io::Error) -> ! {
-    if !started() {
-        misuse(format_args!("gosched_{function} called before the runtime runs: gosched_run starts it"))
-    }
-    eprintln!("runtime: {function}: {error}");
-    throw("out of memory for a goroutine")
-}
-
-/// Lets a new G run: next on this P, or, from a thread without one, after what is on the
-/// global queue.
-#[inline(always)]
-pub(crate) fn enqueue(newg: &'static G) {
-    release(newg);
-    let mp = acquirem();
-    match mp.and_then(|mp| mp.p()) {
-        Some(pp) => {
-            runqput(pp.local(), newg, true);
-            wakep();
-        }
-        None => {
-            let q = GQueue::default();
-            q.push_back(newg);
-            inject_runnable(&q, 1);
-        }
-    }
-    releasem(mp);
 }

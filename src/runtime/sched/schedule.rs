@@ -1,26 +1,28 @@
 //! The scheduler, which decides what this M runs next: Go's `schedule`, `findRunnable` and
-//! `execute`.
+//! `execute`. At the end are the user goroutines, which may be kept from running while a
+//! collector's may run: Go's `schedEnableUser`.
 
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::gogo;
 use crate::runtime::base::fatal::{overflow, throw};
+use crate::runtime::base::this::goroutine;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::explore::next::{leaves, next};
 use crate::runtime::g::explored::exploring;
 use crate::runtime::g::status::casgstatus;
-use crate::runtime::lock::{lock, lock_on, unlock, unlock_on};
-use crate::runtime::m::startm::stopm;
+use crate::runtime::lock::{assert_lock_held, lock, lock_on, unlock, unlock_on};
+use crate::runtime::m::startm::{startm, stopm};
 use crate::runtime::m::turn::{need_before_queues, turn_before_queue, turn_needed};
 use crate::runtime::mem::sizes::running_guard;
+use crate::runtime::p::globrunq::globrunqputbatch;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::runq::{globrunqget, globrunqput, runqget};
 use crate::runtime::p::stop::{asked_to_stop, end_if_forked, run_safe_point_fn};
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave;
-use crate::runtime::sched::disable::{hold_back, user_disabled};
 use crate::runtime::sched::handoff::{gcstopm, let_turn, startlockedm, stoplockedm};
 use crate::runtime::sched::poll::{check_own_timers, earlier, poll_now, poll_or_stop};
 use crate::runtime::sched::steal::{Stolen, steal_work};
@@ -295,4 +297,60 @@ fn globrunqget_locked(mp: &'static M, pp: &P, max: i32) -> Option<&'static G> {
     let gp = globrunqget(pp.local(), max);
     unlock_on(Some(mp), &sched().lock);
     gp
+}
+
+/// Whether user goroutines may not run now; read without the lock.
+#[inline(always)]
+pub(super) fn user_disabled() -> bool {
+    sched().disable.user.load(Ordering::Relaxed)
+}
+
+/// [`proc::sched_enable_user`](crate::proc::sched_enable_user), on g0. Go's `schedEnableUser`.
+pub(crate) fn sched_enable_user(enable: bool) {
+    lock(&sched().lock);
+    let disable = &sched().disable;
+    let n = if disable.user.load(Ordering::Relaxed) == enable {
+        disable.user.store(!enable, Ordering::Relaxed);
+        if enable { disable.n.take() } else { 0 }
+    } else {
+        0
+    };
+    if n > 0 {
+        globrunqputbatch(&disable.runnable, n);
+    }
+    unlock(&sched().lock);
+    for _ in 0..n {
+        if sched().npidle.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+        startm(None, None);
+    }
+}
+
+/// [`proc::become_system_goroutine`](crate::proc::become_system_goroutine).
+pub(crate) fn become_system_goroutine() {
+    let (gp, _) = goroutine();
+    if !gp.ext.system.replace(true) {
+        sched().ngsys.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether `gp` may run. `sched.lock` is held. Go's `schedEnabled`.
+pub(super) fn sched_enabled(gp: &G) -> bool {
+    assert_lock_held(&sched().lock);
+    !user_disabled() || gp.ext.system.get()
+}
+
+/// Keeps `gp`, which was taken from a queue, until user goroutines may run; false if it may run.
+/// For [`schedule`].
+#[cold]
+fn hold_back(gp: &'static G) -> bool {
+    lock(&sched().lock);
+    let held = !sched_enabled(gp);
+    if held {
+        sched().disable.runnable.push_back(gp);
+        sched().disable.n.set(sched().disable.n.get() + 1);
+    }
+    unlock(&sched().lock);
+    held
 }

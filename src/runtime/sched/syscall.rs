@@ -32,10 +32,9 @@ use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_sys
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
 use crate::runtime::preempt::ask::ask;
 use crate::runtime::sched::detach::attached;
-use crate::runtime::sched::disable::{sched_enabled, user_disabled};
 use crate::runtime::sched::gosched::gosched;
 use crate::runtime::sched::handoff::{handoffp, stoplockedm};
-use crate::runtime::sched::schedule::{dropg, execute, schedule};
+use crate::runtime::sched::schedule::{dropg, execute, sched_enabled, schedule, user_disabled};
 
 /// Notes where the goroutine leaves, for a traceback or a scan of its stack to begin at. Go's
 /// `save`.

@@ -17,8 +17,8 @@ use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::libc_code::find_libc;
 use crate::runtime::preempt::preemptible::{is_async_safe_point, want_async_preempt};
 use crate::runtime::prof::hooks::sampler;
-use crate::runtime::sched::bad::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::sched::detach::lose_p;
+use crate::runtime::sched::mstart::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};
 use crate::runtime::signal::snapshot::{copy_if_asked, may_be_kept};
 

@@ -15,7 +15,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
 use crate::runtime::m::sigstack::LargerSigstack;
-use crate::runtime::sched::ready::enqueue;
+use crate::runtime::sched::newproc::enqueue;
 use crate::runtime::trace::session::traced_as_said;
 
 /// A main function, and the thread that waits for it.

@@ -9,7 +9,7 @@ use crate::runtime::arch::raw;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::exploring;
-use crate::runtime::sched::point::point;
+use crate::runtime::sched::exploration::point;
 use crate::runtime::stdpark::futex_table::{
     ANY_BIT, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake, wake_later,
 };

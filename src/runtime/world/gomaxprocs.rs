@@ -27,7 +27,7 @@ use crate::runtime::mem::sizes::fixed_kind;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::sched::exploration::explored_number;
-use crate::runtime::sched::ready::enqueue;
+use crate::runtime::sched::newproc::enqueue;
 use crate::runtime::world::cgroup::default_gomaxprocs;
 use crate::runtime::world::procresize::make_ps;
 use crate::runtime::world::stw::{NEWPROCS, StwReason, start_the_world, stop_the_world};

@@ -24,9 +24,9 @@ pub(crate) use base::os::nanotime as now;
 #[cfg(test)]
 pub(crate) use base::os::pass_time;
 pub(crate) use data::{atomic, runtime2};
+pub(crate) use sched::exploration::point;
+pub(crate) use sched::extram::must_wait;
 pub(crate) use sched::gosched::{can_spin, do_spin};
-pub(crate) use sched::must_wait::must_wait;
-pub(crate) use sched::point::point;
 #[cfg(test)]
 pub(crate) use sema::notify_list::notify_list_wait;
 pub(crate) use sema::notify_list::{NotifyList, notify_list_add, notify_list_notify_all};

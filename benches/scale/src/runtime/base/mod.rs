@@ -54,7 +54,7 @@ pub(crate) mod testing {
 pub(crate) mod this {
     use std::cell::RefCell;
 
-    use crate::runtime::data::runtime2::{M, P};
+    use crate::runtime::data::runtime2::{G, M, P};
     use crate::sim;
 
     thread_local! {
@@ -76,6 +76,10 @@ pub(crate) mod this {
 
     pub(crate) fn this_m() -> Option<&'static M> {
         Some(getm())
+    }
+
+    pub(crate) fn goroutine() -> (&'static G, &'static M) {
+        unreachable!("no goroutine is the system's")
     }
 
     pub(crate) fn started() -> bool {

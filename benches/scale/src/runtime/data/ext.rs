@@ -32,6 +32,7 @@ impl StackKind {
 
 pub(crate) struct GExt {
     pub(crate) kind: Cell<StackKind>,
+    pub(crate) system: Cell<bool>,
     pub(crate) ahead: Link<G>,
 }
 

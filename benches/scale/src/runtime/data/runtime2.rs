@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic as std_atomic;
 
 use crate::runtime::data::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering,
@@ -147,17 +148,25 @@ pub(crate) struct Schedt {
     maxmcount: Cell<i32>,
     nmsys: Cell<i32>,
     nmfreed: Cell<i64>,
-    ngsys: Cell<i32>,
+    pub(crate) ngsys: std_atomic::AtomicI32,
     pub(crate) pidle: Link<P>,
     pub(crate) npidle: AtomicI32,
     pub(crate) nmspinning: AtomicI32,
     pub(crate) needspinning: AtomicU32,
     pub(crate) runq: GQueue,
     pub(crate) runqsize: AtomicI32,
-    disable: [u64; 4],
+    pub(crate) disable: Disable,
     pub(crate) g_free: GFree,
     pub(crate) gcwaiting: AtomicBool,
     pub(crate) idle_time: AtomicI64,
+}
+
+/// Every goroutine may run. Nobody writes to the flag, so to look at it is free.
+#[derive(Default)]
+pub(crate) struct Disable {
+    pub(crate) user: std_atomic::AtomicBool,
+    pub(crate) runnable: GQueue,
+    pub(crate) n: Cell<i32>,
 }
 
 /// Dead G's that no P has.
@@ -190,7 +199,7 @@ impl G {
             waitsince: Cell::new(0),
             preempt: AtomicBool::new(false),
             lockedm: Link::null(),
-            ext: GExt { kind: Cell::new(StackKind::Fixed), ahead: Link::null() },
+            ext: GExt { kind: Cell::new(StackKind::Fixed), system: Cell::new(false), ahead: Link::null() },
             task: RefCell::new(None),
         }))
     }

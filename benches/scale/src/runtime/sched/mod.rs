@@ -1,5 +1,7 @@
 //! What an M does next, as it ships; and a goroutine, which is a task.
 
+#[path = "../../../../../src/runtime/sched/newproc.rs"]
+mod newproc;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/ready.rs"]
@@ -47,7 +49,7 @@ pub(crate) fn go(task: Task) -> &'static G {
     let gp = gfget(pp);
     *gp.task.borrow_mut() = Some(task);
     casgstatus(gp, GDEAD, GRUNNABLE);
-    ready::enqueue(gp);
+    newproc::enqueue(gp);
     gp
 }
 
@@ -118,19 +120,6 @@ pub(crate) mod detach {
     use crate::runtime::data::runtime2::M;
 
     pub(crate) fn leave(_: &M) -> bool {
-        false
-    }
-}
-
-/// Every goroutine may run.
-pub(crate) mod disable {
-    use crate::runtime::data::runtime2::G;
-
-    pub(crate) fn user_disabled() -> bool {
-        false
-    }
-
-    pub(crate) fn hold_back(_: &G) -> bool {
         false
     }
 }

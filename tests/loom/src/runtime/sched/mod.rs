@@ -27,24 +27,13 @@ mod syscall_made;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
 
-/// A user's goroutines, which may run.
-pub(crate) mod disable {
-    use crate::runtime::data::runtime2::G;
-
-    pub(crate) fn sched_enabled(_: &G) -> bool {
-        true
-    }
-
-    pub(crate) fn user_disabled() -> bool {
-        false
-    }
-}
-
-/// Explorations, of which no model has one.
+/// Explorations, of which no model has one, nor their points.
 pub(crate) mod exploration {
     pub(crate) fn explored_number() -> Option<u32> {
         None
     }
+
+    pub(crate) fn point(_what: &str) {}
 }
 
 /// Letting others run. Nobody spins before a sleep.
@@ -63,17 +52,12 @@ pub(crate) mod gosched {
 }
 
 /// The right to wait, which everybody has.
-pub(crate) mod must_wait {
+pub(crate) mod extram {
     pub(crate) struct Guest;
 
     pub(crate) fn must_wait(_what: &str) -> Option<Guest> {
         None
     }
-}
-
-/// Points of an exploration, which no model has.
-pub(crate) mod point {
-    pub(crate) fn point(_what: &str) {}
 }
 
 /// A wait of a thread, which has a G while it waits.
@@ -112,7 +96,7 @@ pub(crate) mod park {
     }
 }
 
-/// The choice of the next goroutine, which a model makes.
+/// The choice of the next goroutine, which a model makes. A user's goroutines may run.
 pub(crate) mod schedule {
     use crate::runtime::data::runtime2::{G, M};
 
@@ -124,6 +108,14 @@ pub(crate) mod schedule {
 
     pub(crate) unsafe fn schedule(_: &M) -> ! {
         unreachable!("no model runs a goroutine")
+    }
+
+    pub(crate) fn sched_enabled(_: &G) -> bool {
+        true
+    }
+
+    pub(crate) fn user_disabled() -> bool {
+        false
     }
 }
 

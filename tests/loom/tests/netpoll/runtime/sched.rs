@@ -1,6 +1,6 @@
 //! Stand-ins: a goroutine that parks is a thread that sleeps, and any may.
 
-pub(crate) mod must_wait {
+pub(crate) mod extram {
     pub(crate) struct Guest;
 
     pub(crate) fn must_wait(_what: &str) -> Option<Guest> {

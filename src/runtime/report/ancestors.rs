@@ -41,8 +41,13 @@ impl Origin {
 
     /// Prints who made the goroutine. Go's `printcreatedby`.
     fn printcreatedby(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
-        let by = format_args!(" in goroutine {}", self.parent_goid);
-        printcreatedby1(out, symbols, self.created_at, self.gopc, by)
+        printcreatedby1(
+            out,
+            symbols,
+            self.created_at,
+            self.gopc,
+            format_args!(" in goroutine {}", self.parent_goid),
+        )
     }
 }
 

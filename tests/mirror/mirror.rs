@@ -1,6 +1,7 @@
 //! What the sources say of themselves, against the sources: Go's names and fields are here, the
-//! reading guide is right, each room uses only the rooms below it, the documentation is whole. No
-//! test is in quarantine, and none asserts an upper bound of elapsed time.
+//! reading guide is right, each room uses only the rooms below it, the documentation is whole.
+//! The hosting service runs the steps that the scripts have. No test is in
+//! quarantine, and none asserts an upper bound of elapsed time.
 
 mod accesses;
 mod capi;
@@ -20,3 +21,4 @@ mod structs;
 mod tables;
 mod time_bounds;
 mod tokens;
+mod workflows;

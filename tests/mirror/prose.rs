@@ -14,9 +14,10 @@ use crate::repository::{absolute, files_below, read};
 
 const TABLE: &str = "tests/mirror/tables/prose.tsv";
 
-const FOLDERS: [&str; 10] =
-    [".ci", "asm", "benches", "docs", "examples", "include", "macros", "src", "tests", "tools"];
-const FILES: [&str; 4] = ["CHANGELOG.md", "Cargo.toml", "README.md", "build.rs"];
+const FOLDERS: [&str; 11] =
+    [".ci", ".github", "asm", "benches", "docs", "examples", "include", "macros", "src", "tests", "tools"];
+const FILES: [&str; 6] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.toml", "README.md", "build.rs", "deny.toml"];
 
 /// How the table calls the folder of [`FILES`].
 const ROOT: &str = "/";
@@ -86,7 +87,7 @@ impl Language {
         match name.rsplit_once('.') {
             Some((_, "rs")) => Some(Language::Rust),
             Some((_, "S" | "c" | "h")) => Some(Language::C),
-            Some((_, "py" | "sh" | "toml")) => Some(Language::Script),
+            Some((_, "py" | "sh" | "toml" | "yml")) => Some(Language::Script),
             Some((_, "md")) => Some(Language::Markdown),
             None if text.starts_with("#!") => Some(Language::Script),
             _ => None,

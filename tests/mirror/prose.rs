@@ -16,8 +16,8 @@ const TABLE: &str = "tests/mirror/tables/prose.tsv";
 
 const FOLDERS: [&str; 11] =
     [".ci", ".github", "asm", "benches", "docs", "examples", "include", "macros", "src", "tests", "tools"];
-const FILES: [&str; 6] =
-    ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.toml", "README.md", "build.rs", "deny.toml"];
+const FILES: [&str; 7] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.toml", "README.md", "SECURITY.md", "build.rs", "deny.toml"];
 
 /// How the table calls the folder of [`FILES`].
 const ROOT: &str = "/";

@@ -130,17 +130,6 @@ fn the_variance_of_each_type_is_tested() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-#[test]
-fn each_page_is_in_the_index() {
-    let index = read("docs/README.md");
-    let mut pages = files_below("docs").into_iter().filter(|path| path.ends_with(".md"));
-    let missing = pages.find(|path| {
-        let page = path.trim_start_matches("docs/");
-        page != "README.md" && !index.contains(&format!("]({page})"))
-    });
-    assert_eq!(missing, None, "docs/README.md doesn't list it");
-}
-
 /// It has what a reader needs to decide; pages have the rest.
 #[test]
 fn the_readme_is_short() {

@@ -1,6 +1,6 @@
 //! What the sources say of themselves, against the sources: Go's names and fields are here, the
-//! reading guide is right, each room uses only the rooms below it, the documentation is whole.
-//! The hosting service runs the steps that the scripts have. No test is in
+//! reading guide is right, each room uses only the rooms below it, the documentation is whole,
+//! and its indexes are. The hosting service runs the steps that the scripts have. No test is in
 //! quarantine, and none asserts an upper bound of elapsed time.
 
 mod accesses;
@@ -9,6 +9,7 @@ mod docs;
 mod fields;
 mod functions;
 mod guide;
+mod index;
 mod markdown;
 mod places;
 mod prose;

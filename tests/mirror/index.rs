@@ -1,0 +1,45 @@
+//! Indexes of folders: a page lists what there is.
+
+use std::fs;
+
+use crate::markdown::rows;
+use crate::repository::{absolute, files_below, read};
+
+/// What a page links to in its own folder or below.
+fn links(page: &str) -> Vec<String> {
+    let text = read(page);
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.map(str::to_owned).collect()
+}
+
+#[test]
+fn each_page_is_in_the_index() {
+    let links = links("docs/README.md");
+    let pages = files_below("docs").into_iter().filter(|path| path.ends_with(".md"));
+    let pages = pages.map(|path| path.trim_start_matches("docs/").to_owned());
+    let missing: Vec<String> = pages.filter(|page| page != "README.md" && !links.contains(page)).collect();
+    assert!(missing.is_empty(), "docs/README.md doesn't list {}", missing.join(", "));
+}
+
+#[test]
+fn each_folder_of_tests_is_in_the_index() {
+    const PAGE: &str = "tests/README.md";
+    let links = links(PAGE);
+    let entries = fs::read_dir(absolute("tests")).expect("the folder");
+    let names = entries.flatten().map(|entry| entry.file_name().display().to_string());
+    let missing: Vec<String> =
+        names.filter(|name| name != "README.md" && name != "target" && !links.contains(name)).collect();
+    assert!(missing.is_empty(), "{PAGE} doesn't list {}", missing.join(", "));
+    let gone: Vec<String> =
+        links.into_iter().filter(|link| !absolute(&format!("tests/{link}")).exists()).collect();
+    assert!(gone.is_empty(), "{PAGE} lists what isn't there: {}", gone.join(", "));
+}
+
+#[test]
+fn each_row_of_the_tests_has_a_command() {
+    let text = read("tests/README.md");
+    let rows = rows(text.lines());
+    let without: Vec<&str> =
+        rows.iter().filter(|row| !row[row.len() - 1].contains('`')).map(|row| row[0].as_str()).collect();
+    assert!(without.is_empty(), "no command: {}", without.join(", "));
+}

@@ -25,11 +25,11 @@ use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
 use crate::runtime::g::allgs::for_each_g_race;
-use crate::runtime::g::ancestors::{self, AncestorInfo};
 use crate::runtime::g::callers::{
     _Unwind_Backtrace, _Unwind_GetCFA, _Unwind_GetIP, GO_ON, INNER_FRAMES, Pcs, STOP, callers,
     callers_of_still, gcallers, left_at,
 };
+use crate::runtime::g::callers::{AncestorInfo, ancestors_of};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
 use crate::runtime::report::symbols::{Symbols, lose_names};
 use crate::runtime::report::watchdog::more_time;
@@ -141,7 +141,7 @@ pub(super) struct Origin {
 impl Origin {
     /// The origin of `gp`, which doesn't end meanwhile.
     pub(in crate::runtime) fn of(gp: &G) -> Origin {
-        Origin { ancestors: ancestors::of(gp).to_vec(), ..Origin::without_ancestors(gp) }
+        Origin { ancestors: ancestors_of(gp).to_vec(), ..Origin::without_ancestors(gp) }
     }
 
     /// The origin of `gp`, which may end at any time: its ancestors, which would be freed then,
@@ -163,8 +163,13 @@ impl Origin {
 
     /// Prints who made the goroutine. Go's `printcreatedby`.
     fn printcreatedby(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
-        let by = format_args!(" in goroutine {}", self.parent_goid);
-        printcreatedby1(out, symbols, self.created_at, self.gopc, by)
+        printcreatedby1(
+            out,
+            symbols,
+            self.created_at,
+            self.gopc,
+            format_args!(" in goroutine {}", self.parent_goid),
+        )
     }
 }
 

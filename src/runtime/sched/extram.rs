@@ -35,7 +35,9 @@ use crate::runtime::g::gfree::gfput;
 use crate::runtime::g::newproc::malg;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::thread::{EXTRAM_LENGTH, allocm, extram_length, m_reserve_id, m_unreserve_id, start_template_thread};
+use crate::runtime::m::thread::{
+    EXTRAM_LENGTH, allocm, extram_length, m_reserve_id, m_unreserve_id, start_template_thread,
+};
 use crate::runtime::mem::morestack_check::{forget_stack_limit, remember_stack_limit};
 use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::STACK_GUARD;

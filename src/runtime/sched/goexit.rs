@@ -47,7 +47,7 @@ use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::g::values::{end_locals, forget_values, has_locals};
 use crate::runtime::mem::home::home_stack;
-use crate::runtime::p::purge::purge_as_asked;
+use crate::runtime::p::free_lists::purge_as_asked;
 use crate::runtime::p::timer::release_timer;
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};

@@ -18,8 +18,7 @@ use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_any_waiters, netpo
 use crate::runtime::p::owner::{acquirep, pidleget};
 use crate::runtime::p::procs::Procs;
 use crate::runtime::p::runq::runqempty;
-use crate::runtime::p::timers::adjust::{adjusttimers, clear_deleted_timers};
-use crate::runtime::p::timers::run::{nobarrier_wake_time, runtimer};
+use crate::runtime::p::timer_heap::{adjusttimers, clear_deleted_timers, nobarrier_wake_time, runtimer};
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
 

@@ -287,15 +287,19 @@ def run_in(gp, command):
             return
         try:
             PARKED.show(saved(gp))
-            gdb.newest_frame().older().select()
+            # The thread's own frame comes first, with those that are inlined into it.
+            frame, threads = gdb.newest_frame(), 1
+            while frame.type() == gdb.INLINE_FRAME:
+                frame, threads = frame.older(), threads + 1
+            frame.older().select()
             if not is_backtrace:
                 gdb.execute(command)
                 return
-            # The first is the thread's own frame, which may have several lines.
-            one_more = re.sub(r" \d+$", lambda count: " %d" % (int(count[0]) + 1), command)
-            text = gdb.execute(one_more, to_string=True)
-            start = text.find("\n#")
-            gdb.write(text[start + 1 :] if start >= 0 else text)
+            more = re.sub(r" \d+$", lambda count: " %d" % (int(count[0]) + threads), command)
+            # A frame may have several lines.
+            text = gdb.execute(more, to_string=True)
+            starts = [match.start() for match in re.finditer(r"^#", text, re.MULTILINE)]
+            gdb.write(text[starts[threads] :] if len(starts) > threads else text)
         finally:
             PARKED.hide()
 

@@ -322,7 +322,7 @@ fn gdb_knows_goroutines(test: Test) {
         assert!(!stack.contains("stop_here") && !stack.contains("corrupt"), "{output}");
         let last = output.rfind("goroutine 2 [chan receive]:\n").expect(&output);
         let frame = output[last..].lines().nth(1).unwrap_or_default();
-        assert!(frame.starts_with("#1 ") && frame.contains("gosched_mcall"), "{output}");
+        assert!(frame.starts_with('#') && frame.contains("gosched_mcall"), "{output}");
         let selected = output.split_once("still selected\n[Current thread is 1 ").expect(&output).1;
         assert!(selected.contains("\n#1 "), "{output}");
     }

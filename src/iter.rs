@@ -38,7 +38,7 @@ use std::thread::panicking;
 
 use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
 use crate::runtime::{
-    Coro, Inherited, begin_locals, coroswitch, coroswitch_of_two, goroutine, newcoro, on_goroutine, unseen,
+    Coro, Inherited, begin_locals, coroswitch, coroswitch_of_two, goroutine, newcoro, on_goroutine, tsan,
     unwire, whoami,
 };
 
@@ -117,7 +117,7 @@ impl Builder {
         inherited.give(gp);
         // SAFETY: the G is new: nobody has switched to it, so its slot is empty, and this
         // function's alone.
-        unsafe { unseen(|| move_out(&mut f, gp.ext.slot.place())) };
+        unsafe { tsan::ignore_accesses(|| move_out(&mut f, gp.ext.slot.place())) };
         Ok(Pull { shared: NonNull::from(Box::leak(shared)) })
     }
 }

@@ -129,7 +129,7 @@ END gosched_stack_given_up
 // r10 = the G that acted, r11 = the G that acts next.
 //
 // g0's fiber ignores all accesses and orders nothing. The code that makes a goroutine
-// runnable has released at the address of its G (src/runtime/arch/sanitizer.rs), and the
+// runnable has released at the address of its G (src/runtime/arch/tsan.rs), and the
 // goroutine acquires at that address here. A goroutine that leaves releases there too, for
 // the next goroutine that has this G and its stack.
 FUNCTION gosched_actor_changes

@@ -13,7 +13,7 @@ use crate::chan::elem::Elem;
 use crate::chan::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
 use crate::goroutine::wake;
 use crate::runtime::{
-    Hchan, Waiting, enqueue_future, give_back, keep_waker, leave_future, poll_future, release_future,
+    Hchan, Waiting, enqueue_future, give_back, leave_future, poll_future, release_future, tsan,
 };
 
 /// The heap part of a future that waits: a value, or a place for one, in the form in which the
@@ -120,7 +120,7 @@ impl<T> Wait<T> {
                 Err(TryRecvError::Disconnected) => break Err(RecvError),
                 Err(TryRecvError::Empty) => {
                     // Keep the waker before there is a place: its code may panic.
-                    let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
+                    let own = waker.take().unwrap_or_else(|| tsan::clone_waker(context.waker()));
                     let w = *place.get_or_insert_with(Self::place);
                     // SAFETY: rx keeps the channel; w is in no queue, and has a place for what that
                     // carries. It leaves the queue before this future's handle goes, or stays for
@@ -174,7 +174,7 @@ impl<T> Wait<T> {
                 Err(TrySendError::Full(back)) => {
                     // The value is there: the waker's code may panic.
                     *value = Some(back);
-                    let own = waker.take().unwrap_or_else(|| keep_waker(context.waker()));
+                    let own = waker.take().unwrap_or_else(|| tsan::clone_waker(context.waker()));
                     let Some(back) = value.take() else { unreachable!("it was there") };
                     let w = Self::place();
                     // SAFETY: w is new; it is in no queue, and has a value. tx keeps the channel.

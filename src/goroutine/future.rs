@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::goroutine::{Builder, OsThreadLock, lock_os_thread};
 use crate::runtime::print::eprintln;
-use crate::runtime::{Inherited, Parker, acquire_waker, any_code_may_run, getg, on_goroutine, throw};
+use crate::runtime::{Inherited, Parker, any_code_may_run, getg, on_goroutine, throw, tsan};
 
 /// Runs a future to its end on this goroutine, which waits meanwhile. It is for `async` code of
 /// other crates. It isn't a runtime for such crates: a future that needs tokio's timers or sockets
@@ -105,7 +105,7 @@ pub(crate) fn wake_elsewhere(waker: Waker) {
 
 /// Calls the waker. A panic ends here, whatever the [mode](crate::PanicMode).
 fn wake_here(waker: Waker) {
-    acquire_waker(&waker);
+    tsan::acquire_waker(&waker);
     let _panicked = catch_unwind(AssertUnwindSafe(|| waker.wake())).map_err(mem::forget);
 }
 

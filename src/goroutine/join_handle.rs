@@ -19,9 +19,8 @@ use crate::goroutine::current::Goexit;
 use crate::goroutine::future::wake_elsewhere;
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    EndWaker, Limit, die_on_panic, drop_handle, ended, explored_number, fatal, fatalpanic, keep_waker,
-    must_wait, nanos, point, set_die_on_panic, set_end_waker, take_end_waker, wait_for_end,
-    wait_for_end_limited, when,
+    EndWaker, Limit, die_on_panic, drop_handle, ended, explored_number, fatal, fatalpanic, must_wait, nanos,
+    point, set_die_on_panic, set_end_waker, take_end_waker, tsan, wait_for_end, wait_for_end_limited, when,
 };
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped;
@@ -346,7 +345,7 @@ impl<T> Future for JoinFuture<T> {
         let gp = handle.as_ref().expect("a JoinFuture is polled after it was ready").goroutine();
         drop(take_end_waker(gp));
         if !ended(gp)
-            && set_end_waker(gp, EndWaker { waker: keep_waker(context.waker()), wake: wake_elsewhere })
+            && set_end_waker(gp, EndWaker { waker: tsan::clone_waker(context.waker()), wake: wake_elsewhere })
         {
             return Poll::Pending;
         }

@@ -18,7 +18,7 @@ use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
     enqueue, finish, fixed_kind, newproc1, newproc1_parked, note_panic, own_locals_are_default, point,
-    room_for, started, stop_if_asked, too_large, unseen, unwire, with_own_locals,
+    room_for, started, stop_if_asked, too_large, tsan, unwire, with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -520,7 +520,7 @@ unsafe fn fill<F, N>(gp: &G, f: &mut Option<F>, then: N, inherited: Inherited) {
     inherited.give(gp);
     // SAFETY: as the caller says.
     unsafe {
-        unseen(|| {
+        tsan::ignore_accesses(|| {
             let place = gp.ext.slot.place::<(F, N)>();
             move_out(f, &raw mut (*place).0);
             ptr::write(&raw mut (*place).1, then);

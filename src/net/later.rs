@@ -11,8 +11,8 @@ use crate::net::Pollable;
 use crate::runtime::print::eprintln;
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    Inherited, Later, Mode, acquire, get_prof_label, getg, goready, poll_runtime_poll_later, release,
-    set_own_label, throw,
+    Inherited, Later, Mode, get_prof_label, getg, goready, poll_runtime_poll_later, set_own_label, throw,
+    tsan,
 };
 
 /// The argument of [`go_when_readable`]: a [`Pollable`], or an [`Arc`] of one.
@@ -229,7 +229,7 @@ where
     ) -> *mut Later {
         let later = Later { make: Self::make };
         let rest = Box::into_raw(Box::new(Rest { later, created_at, builder, inherited, call }));
-        release(rest);
+        tsan::release(rest);
         rest.cast()
     }
 
@@ -246,7 +246,7 @@ where
         // as a rule.
         let unpack = move || {
             // Acquired here, because `make` may run on g0, where ThreadSanitizer sees nothing.
-            acquire(&raw const *rest);
+            tsan::acquire(&raw const *rest);
             let call = {
                 let rest = rest;
                 rest.call

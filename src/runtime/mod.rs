@@ -147,7 +147,7 @@ pub use stdpark::gate::park_std_waits;
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 
-pub(crate) use arch::sanitizer::{acquire, acquire_waker, keep_waker, release, unseen};
+pub(crate) use arch::tsan;
 pub(crate) use arch::{
     asmcgocall, getg, gogo, mcall, newcoro_here, newproc_here, systemstack, systemstack_scannable,
 };

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-use crate::runtime::{keep_waker, lock, unlock};
+use crate::runtime::{lock, tsan, unlock};
 use crate::sync::semaphore::Waiter;
 use crate::sync::{Semaphore, SemaphorePermit};
 
@@ -80,7 +80,7 @@ impl<'a> Future for AcquireFuture<'a> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let semaphore = self.semaphore;
-        let mut waker = Some(keep_waker(context.waker()));
+        let mut waker = Some(tsan::clone_waker(context.waker()));
         let Some(waiter) = self.waiter else {
             let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(self.n, waker.take()))));
             // SAFETY: the waiter stays until it is taken off the queue: by drop, or before the

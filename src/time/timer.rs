@@ -11,8 +11,8 @@ use crate::chan::{Receiver, never};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, Inherited, acquire, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point,
-    release, set_timer, throw, when,
+    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, must_wait, nanos, point, set_timer,
+    throw, tsan, when,
 };
 
 /// An event at a time that can be changed: a channel gets the time, or a function is called. Go's
@@ -107,7 +107,7 @@ impl Timer {
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
         let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
         let _guest = must_wait("time::Timer::after_func");
-        release(Arc::as_ptr(&f));
+        tsan::release(Arc::as_ptr(&f));
         let t = begin_timer(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
         Timer { kind: Kind::Function { t, f } }
     }
@@ -180,7 +180,7 @@ impl Timer {
         match &self.kind {
             Kind::Channel(c) => c.reset_timer(when(nanos(d)), 0),
             Kind::Function { t, f } => {
-                release(Arc::as_ptr(f));
+                tsan::release(Arc::as_ptr(f));
                 set_timer(t, when(nanos(d)), 0, go_func)
             }
         }
@@ -204,7 +204,7 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     let Some(function) = function else { return };
     let created_at = function.created_at;
     let call = move || {
-        acquire(Arc::as_ptr(&function));
+        tsan::acquire(Arc::as_ptr(&function));
         (function.f)()
     };
     if let Err(error) = Builder::new().make(created_at, &mut Some(call), Inherited::NONE) {

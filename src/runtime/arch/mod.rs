@@ -22,7 +22,8 @@
 //! | --- | --- |
 //! | `mod.rs` | `systemstack`, and `systemstack_scannable` |
 //! | `routines.rs` | what is called alike on both: `mcall`, `setg`, `mstart`, `asmcgocall`, `procyield` |
-//! | `sanitizer.rs` | what AddressSanitizer and ThreadSanitizer are told, but for the switches; Go's `race.go`, `asan.go` |
+//! | `sanitizer.rs` | what AddressSanitizer is told, or both are, but for the switches; Go's `asan.go` |
+//! | `tsan.rs` | what ThreadSanitizer alone is told; Go's `race.go` |
 //! | `syscall.rs` | `syscall!`: how the kernel is called |
 //! | `offsets.rs` | `asm/offsets.h` against the structs |
 //! | `x86_64/` | `getg`, `gogo`, `mcall_by_jump`, where callee-saved registers are; signals |
@@ -34,6 +35,7 @@ mod offsets;
 mod routines;
 pub(in crate::runtime) mod sanitizer;
 pub(in crate::runtime) mod syscall;
+pub(crate) mod tsan;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

@@ -5,8 +5,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::runtime::arch::sanitizer::process_ends;
 use crate::runtime::arch::syscall::sigaction;
+use crate::runtime::arch::tsan;
 use crate::runtime::arch::{Regs, systemstack};
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::print::eprintln;
@@ -119,7 +119,7 @@ fn crash() -> ! {
 
 /// Ends the process at once: no destructor and no atexit handler runs.
 pub(in crate::runtime) fn exit(status: i32) -> ! {
-    process_ends();
+    tsan::process_ends();
     // SAFETY: takes no pointer, and nothing runs after it.
     unsafe { libc::_exit(status) }
 }

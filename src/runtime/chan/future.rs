@@ -19,7 +19,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::task::Waker;
 
-use crate::runtime::arch::sanitizer::keep_waker;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::this::whoami;
 use crate::runtime::chan::buffer::{bufunrecv, swap_last};
 use crate::runtime::chan::make::timer_of;
@@ -170,7 +170,7 @@ pub(crate) unsafe fn poll_future(c: NonNull<Hchan>, w: NonNull<Waiting>, waker: 
     if let Some(moved) = w.outcome() {
         return Some(moved);
     }
-    let mut waker = Some(keep_waker(waker));
+    let mut waker = Some(tsan::clone_waker(waker));
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
     let outcome = w.outcome();

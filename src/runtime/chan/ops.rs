@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::release;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{Held, on_goroutine, whoami};
 use crate::runtime::chan::buffer::{
@@ -329,7 +329,7 @@ fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_
     // Until chanparkcommit sets active_stack_chans, copystack doesn't know of the sudog's pointer
     // into this stack: it must not be shrunk.
     gp.parking_on_chan.store(true, Ordering::Relaxed);
-    release(&c.lock.key.locked);
+    tsan::release(&c.lock.key.locked);
     let lock = ptr::from_ref(&c.lock).cast_mut().cast();
     // SAFETY: chanparkcommit touches the G and the lock, never the stack, and always returns true.
     unsafe { gopark_on(gp, mp, Some(chanparkcommit), lock, reason, trace_reason, 2) }

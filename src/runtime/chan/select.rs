@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::release;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold, whoami};
@@ -284,7 +284,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         enqueue_on_all(gp, mp, scases, lockorder, nsends, wait);
         gp.param.store(ptr::null_mut(), Ordering::Relaxed);
         gp.parking_on_chan.store(true, Ordering::Relaxed);
-        lockorder.iter().for_each(|&o| release(&channel(scases, o).lock.key.locked));
+        lockorder.iter().for_each(|&o| tsan::release(&channel(scases, o).lock.key.locked));
         let commit = Some(selparkcommit as _);
         gopark_on(gp, mp, commit, ptr::null_mut(), WaitReason::Select, TraceBlockReason::Select, 1);
         gp.active_stack_chans.set(false);

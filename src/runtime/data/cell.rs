@@ -5,10 +5,10 @@
 #[cfg(not(tsan))]
 pub use std::cell::Cell;
 #[cfg(tsan)]
-pub use unseen::Cell;
+pub use tsan::Cell;
 
 #[cfg(tsan)]
-mod unseen {
+mod tsan {
     use std::cell::UnsafeCell;
     use std::ffi::c_void;
     use std::fmt::{self, Debug, Formatter};
@@ -41,8 +41,8 @@ mod unseen {
             // SAFETY: copies a value out of the cell, of which no reference exists, and one of its
             // type in; neither is used where it was.
             unsafe {
-                unseen(self.0.get(), &raw mut old);
-                unseen((&raw const new).cast::<T>(), self.0.get().cast());
+                copy_unobserved(self.0.get(), &raw mut old);
+                copy_unobserved((&raw const new).cast::<T>(), self.0.get().cast());
                 old.assume_init()
             }
         }
@@ -67,7 +67,7 @@ mod unseen {
             let mut value = MaybeUninit::uninit();
             // SAFETY: as in `replace`; the value may be copied.
             unsafe {
-                unseen(self.0.get(), &raw mut value);
+                copy_unobserved(self.0.get(), &raw mut value);
                 value.assume_init()
             }
         }
@@ -84,11 +84,11 @@ mod unseen {
         }
     }
 
-    /// Copies a value.
+    /// Copies a value. ThreadSanitizer doesn't see that.
     ///
     /// # Safety
     /// There is a value at `from`, and room for one at `to`.
-    unsafe fn unseen<T>(from: *const T, to: *mut MaybeUninit<T>) {
+    unsafe fn copy_unobserved<T>(from: *const T, to: *mut MaybeUninit<T>) {
         // SAFETY: as the caller says; two places that don't overlap.
         unsafe { __sanitizer_internal_memcpy(to.cast(), from.cast(), size_of::<T>()) };
     }

@@ -9,7 +9,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::runtime::arch::sanitizer::unseen;
+use crate::runtime::arch::tsan;
 use crate::runtime::data::runtime2::{G, GDEAD, P};
 use crate::runtime::g::status::readgstatus;
 
@@ -142,7 +142,7 @@ fn number(newg: &'static G, maker: Option<&'static G>) {
         // it.
         let made = unsafe { &mut *MADE.0.get() };
         let number = made.len() as u32 + 1;
-        unseen(|| made.push((newg, number)));
+        tsan::ignore_accesses(|| made.push((newg, number)));
         newg.ext.number.store(number, Ordering::Relaxed);
     }
 }

@@ -4,7 +4,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::{acquire, release};
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, hold, with_room};
 use crate::runtime::data::cell::Cell;
@@ -25,7 +25,7 @@ impl List for &Slice<Cached> {
 
     #[inline(always)]
     fn push(self, s: &'static Sudog) {
-        release(s);
+        tsan::release(s);
         // SAFETY: there is room, of cells: `release_sudog` makes room first, and filling an empty
         // cache stops at half. And no other M touches this P's cache.
         unsafe { (*self.ptr.get().add(self.len.get()).cast::<Cell<Cached>>()).set(Some(s)) };
@@ -37,7 +37,7 @@ impl List for &Slice<Cached> {
         let last = self.len.get().checked_sub(1)?;
         self.len.set(last);
         // SAFETY: all elements below the length, which are cells, were written by `push`.
-        unsafe { (*self.ptr.get().add(last).cast::<Cell<Cached>>()).get() }.inspect(|s| acquire(*s))
+        unsafe { (*self.ptr.get().add(last).cast::<Cell<Cached>>()).get() }.inspect(|s| tsan::acquire(*s))
     }
 }
 
@@ -45,14 +45,14 @@ impl List for &Link<Sudog> {
     type Item = &'static Sudog;
 
     fn push(self, s: &'static Sudog) {
-        release(s);
+        tsan::release(s);
         s.next.set(self.get());
         self.set(Some(s));
     }
 
     fn pop(self) -> Cached {
         let s = self.get()?;
-        acquire(s);
+        tsan::acquire(s);
         self.set(s.next.get());
         s.next.set(None);
         Some(s)

@@ -33,8 +33,8 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 
-use crate::runtime::arch::sanitizer::unseen;
 use crate::runtime::arch::systemstack;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::debug::period;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{nanotime, newosproc};
@@ -75,7 +75,7 @@ pub(in crate::runtime) const FREE_M_REF: u32 = 1;
 /// returns, or waits for one. If it can't, the number `id` doesn't count any more. Go's `newm`.
 pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
-    let made = unseen(|| allocm(f, id)).inspect_err(|_| m_unreserve_id()).and_then(|mp| {
+    let made = tsan::ignore_accesses(|| allocm(f, id)).inspect_err(|_| m_unreserve_id()).and_then(|mp| {
         mp.nextp.set(pp);
         mp.ext.system.set(pp.is_none());
         mp.sigmask.set(init_sigmask());

@@ -22,7 +22,8 @@ use std::ptr;
 use memmap2::{Advice, MmapOptions};
 
 use crate::runtime::arch::page_size;
-use crate::runtime::arch::sanitizer::{holds_roots, unseen};
+use crate::runtime::arch::sanitizer::holds_roots;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::runtime2::{Mutex, Stack};
 use crate::runtime::lock::{lock, unlock};
@@ -314,7 +315,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));
     let mut mapping = loop {
         // Reserved only: most of it will never be touched.
-        match unseen(|| MmapOptions::new().len(len * stride).no_reserve_swap().map_anon()) {
+        match tsan::ignore_accesses(|| MmapOptions::new().len(len * stride).no_reserve_swap().map_anon()) {
             Ok(mapping) => break mapping,
             Err(error) if len == 1 => return Err(error),
             Err(_) => len /= 2,

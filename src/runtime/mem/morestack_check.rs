@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::unseen;
+use crate::runtime::arch::tsan;
 use crate::runtime::arch::{morestack_check, stack_limit, thread_pointer};
 use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::lock::{lock, unlock};
@@ -115,7 +115,7 @@ pub(in crate::runtime) fn poison_stack_limit(mp: &M, gp: &G) {
     if let Some(limit) = mp.ext.stack_limit.get() {
         // Relaxed: it publishes nothing. If newstack sees no request yet, this one is lost, and
         // made again.
-        unseen(|| limit.store(STACK_PREEMPT, Ordering::Relaxed));
+        tsan::ignore_accesses(|| limit.store(STACK_PREEMPT, Ordering::Relaxed));
     }
     unlock(&mp.ext.stack_limit_lock);
 }

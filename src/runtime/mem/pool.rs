@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use crate::runtime::arch::sanitizer::{acquire, release};
+use crate::runtime::arch::tsan;
 use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::{FreeList, Pool};
@@ -58,7 +58,7 @@ impl<T: Linked> List for &FreeList<T> {
 
     #[inline(always)]
     fn push(self, thing: NonNull<T>) {
-        release(thing.as_ptr());
+        tsan::release(thing.as_ptr());
         // SAFETY: a thing on a list came from a pool or an allocator, and is never freed. Its link
         // is free for this, as nobody uses the thing.
         unsafe { T::next(thing) }.set(self.first.get().cast());
@@ -69,7 +69,7 @@ impl<T: Linked> List for &FreeList<T> {
     #[inline(always)]
     fn pop(self) -> Option<NonNull<T>> {
         let thing = NonNull::new(self.first.get())?;
-        acquire(thing.as_ptr());
+        tsan::acquire(thing.as_ptr());
         // SAFETY: the thing came from a pool or an allocator, as above.
         self.first.set(unsafe { T::next(thing) }.get().cast());
         self.len.set(self.len.get() - 1);

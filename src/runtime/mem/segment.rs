@@ -20,7 +20,7 @@ use crossbeam_utils::CachePadded;
 use memmap2::{Advice, MmapOptions};
 
 use crate::runtime::arch::page_size;
-use crate::runtime::arch::sanitizer::unseen;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::debug::efence;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{on_goroutine, this_p};
@@ -302,7 +302,8 @@ pub(in crate::runtime) fn hand_back_large() -> bool {
 fn map(n: usize) -> io::Result<Stack> {
     let page = page_size();
     let (align, advice) = if n < HUGE { (page, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
-    let mut mapping = unseen(|| MmapOptions::new().len(align + n).no_reserve_swap().map_anon())?;
+    let mut mapping =
+        tsan::ignore_accesses(|| MmapOptions::new().len(align + n).no_reserve_swap().map_anon())?;
     // Kernels without huge pages say EINVAL.
     let _ = mapping.advise(advice);
     let base = mapping.as_mut_ptr().expose_provenance();

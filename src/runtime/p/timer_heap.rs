@@ -19,7 +19,7 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::getg;
-use crate::runtime::arch::sanitizer::ordering;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::osyield;
 use crate::runtime::base::print::eprintln;
@@ -78,7 +78,7 @@ impl Taken {
         if let Some(f) = self.f {
             // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the
             // arguments that the timer's owner set for it, read while the timer was ours (RUNNING).
-            ordering(|| unsafe { f(self.arg, self.seq) });
+            tsan::observe_sync(|| unsafe { f(self.arg, self.seq) });
         }
     }
 }

@@ -23,7 +23,7 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::{acquire, release};
+use crate::runtime::arch::tsan;
 use crate::runtime::arch::{gogo, gogo_claimed, mcall, mcall_by_jump, systemstack};
 use crate::runtime::base::fatal::{misuse, throw};
 use crate::runtime::base::this::goroutine;
@@ -91,7 +91,7 @@ pub(crate) fn newcoro(
 unsafe extern "C" fn corostart(arg: *mut c_void) {
     let (gp, _) = goroutine();
     let c = gp.coroarg.replace(ptr::null_mut());
-    acquire(c);
+    tsan::acquire(c);
     // SAFETY: newcoro's caller has promised that the Coro stays until the coroutine has ended, and
     // that `f(c, arg)` may be called here. When it has returned, nothing on this stack is needed.
     unsafe {
@@ -110,7 +110,7 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
 /// needed any more: no destructor there runs.
 unsafe fn coroexit(c: *mut Coro) -> ! {
     let (gp, _) = goroutine();
-    release(c);
+    tsan::release(c);
     gp.coroarg.set(c);
     gp.coroexit.set(true);
     // SAFETY: on a goroutine, as the caller says; coroswitch_m makes it dead.
@@ -156,11 +156,11 @@ pub(crate) unsafe fn coroswitch_of_two(gp: &'static G, mp: &'static M, c: *const
 #[inline(always)]
 unsafe fn leave_in(gp: &'static G, c: *const Coro, coroswitch_m: unsafe extern "C" fn(*mut G) -> !) {
     gp.coroarg.set(c.cast_mut());
-    release(c);
+    tsan::release(c);
     // SAFETY: on a goroutine, as the caller says; coroswitch_m leaves it in the coroutine, and the
     // next switch resumes it.
     unsafe { mcall_by_jump(coroswitch_m) }
-    acquire(c);
+    tsan::acquire(c);
 }
 
 /// What [`coroswitch`] and [`coroexit`] do on g0. Go's `coroswitch_m`.

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::mcall;
-use crate::runtime::arch::sanitizer::unseen;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, TraceBlockReason, WaitReason};
@@ -169,7 +169,7 @@ pub(crate) fn note_panic(text: Option<&str>) {
     // One that was stuck has lost its P, and may have no part in the exploration any more.
     let (_, _, _held) = hold_with_p();
     if let Some(number) = explored_number() {
-        unseen(|| with_room(|| note_end_by_panic(number, text.map(str::to_owned))));
+        tsan::ignore_accesses(|| with_room(|| note_end_by_panic(number, text.map(str::to_owned))));
     }
 }
 
@@ -215,7 +215,7 @@ fn explored_point(what: &'static str) {
     }
     let held = hold(mp);
     let Some(pp) = held.p() else { return };
-    let goes_on = unseen(|| with_room(|| stays(gp, pp)));
+    let goes_on = tsan::ignore_accesses(|| with_room(|| stays(gp, pp)));
     drop(held);
     if !goes_on {
         // SAFETY: on a goroutine that holds no lock; point_m has put it where it is found again.
@@ -223,7 +223,7 @@ fn explored_point(what: &'static str) {
     }
     let _held = hold(getm());
     if tells() {
-        unseen(|| with_room(|| tell_of(gp, what)));
+        tsan::ignore_accesses(|| with_room(|| tell_of(gp, what)));
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn value_for_program(n: usize) -> usize {
     if !is_explored(gp) {
         return 0;
     }
-    let (value, over) = unseen(|| with_room(|| (chosen_value(n), is_over())));
+    let (value, over) = tsan::ignore_accesses(|| with_room(|| (chosen_value(n), is_over())));
     drop(held);
     if over && mp.locks.get() == 0 && !std::thread::panicking() {
         // SAFETY: as in explored_point; it never goes on.
@@ -286,5 +286,5 @@ pub(crate) fn value_for_program(n: usize) -> usize {
 pub(in crate::runtime) fn value(n: usize) -> usize {
     let Some(mp) = this_m() else { return 0 };
     let _held = hold(mp);
-    unseen(|| with_room(|| chosen_value(n)))
+    tsan::ignore_accesses(|| with_room(|| chosen_value(n)))
 }

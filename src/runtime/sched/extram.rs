@@ -22,7 +22,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::guest_begins;
+use crate::runtime::arch::tsan;
 use crate::runtime::arch::{getg, setg};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{G0_STACK, gettid, thread_stack};
@@ -225,7 +225,7 @@ fn needm() -> io::Result<()> {
     let stack = this_stack()?;
     let mp = get_extra_m()?;
     let Some(gp) = mp.curg.get() else { throw("needm: no g") };
-    guest_begins(gp, mp);
+    tsan::guest_begins(gp, mp);
     gp.stack.set(stack);
     gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gp.stktopsp.set(stack.hi);

@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 use std::io;
 
-use crate::runtime::arch::sanitizer::release;
 use crate::runtime::arch::systemstack;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::{fatal, misuse, throw};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::{acquirem, releasem, started};
@@ -59,7 +59,7 @@ pub(super) fn not_made(function: &str, error: &io::Error) -> ! {
 /// global queue.
 #[inline(always)]
 pub(crate) fn enqueue(newg: &'static G) {
-    release(newg);
+    tsan::release(newg);
     let mp = acquirem();
     match mp.and_then(|mp| mp.p()) {
         Some(pp) => {

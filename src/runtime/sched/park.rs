@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::runtime::arch::mcall;
-use crate::runtime::arch::sanitizer::release;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine};
 use crate::runtime::data::runtime2::{
@@ -112,7 +112,7 @@ fn note_park(
 /// never given back (`lock/key.rs`). Whatever takes the lock next may make the goroutine ready.
 /// Go's `goparkunlock`.
 pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: TraceBlockReason, traceskip: i32) {
-    release(&lock.key.locked);
+    tsan::release(&lock.key.locked);
     let lock = ptr::from_ref(lock).cast_mut().cast();
     // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's.
     // parkunlock_c touches the lock alone, doesn't park or unwind, and returns true.
@@ -139,7 +139,7 @@ pub(crate) fn goparkunlock_of_port(lock: &PortMutex, reason: WaitReason) {
         true
     }
 
-    release(&lock.key);
+    tsan::release(&lock.key);
     let lock = ptr::from_ref(lock).cast_mut().cast();
     // SAFETY: as in goparkunlock.
     unsafe { gopark(Some(parkunlock), lock, reason, TraceBlockReason::Generic, 4) }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::release;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::gqueue::{GList, GQueue};
@@ -37,7 +37,7 @@ pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next:
         dumpgstatus(gp);
         throw("bad g->status in ready");
     }
-    release(gp);
+    tsan::release(gp);
     match pp {
         Some(pp) => {
             casgstatus(gp, GWAITING, GRUNNABLE);

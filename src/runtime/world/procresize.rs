@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::sanitizer::unseen;
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::base::this::this_m;
@@ -47,7 +47,9 @@ pub(in crate::runtime) fn make_ps(nprocs: i32) -> io::Result<()> {
     let mut made = every.try_reserve(missing).is_ok();
     while made && every.len() < nprocs as usize {
         // SAFETY: the layout isn't empty, all zero is a valid P, and a P is never freed.
-        let pp = unsafe { unseen(|| alloc_zeroed(Layout::new::<P>())).cast::<P>().as_ref::<'static>() };
+        let pp = unsafe {
+            tsan::ignore_accesses(|| alloc_zeroed(Layout::new::<P>())).cast::<P>().as_ref::<'static>()
+        };
         every.extend(pp);
         made = pp.is_some();
     }

@@ -5,7 +5,7 @@ use crate::runtime::sched::go_on;
 use crate::sim::lines::Access;
 use crate::sim::{self, access};
 
-pub(crate) mod sanitizer {
+pub(crate) mod tsan {
     use crate::runtime::data::runtime2::G;
 
     pub(crate) fn release(_: &G) {}

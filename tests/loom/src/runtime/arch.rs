@@ -5,8 +5,8 @@ use std::cell::Cell;
 
 use crate::runtime::data::runtime2::G;
 
-#[path = "../../../../src/runtime/arch/sanitizer.rs"]
-pub(crate) mod sanitizer;
+#[path = "../../../../src/runtime/arch/tsan.rs"]
+pub(crate) mod tsan;
 
 /// Where the stack pointer of each goroutine is.
 pub(crate) const SP: usize = 2;

@@ -38,7 +38,7 @@ use std::thread::panicking;
 
 use crate::goroutine::{Builder, cannot, move_out, not_a_goroutine};
 use crate::runtime::{
-    Coro, Inherited, begin_locals, coroswitch, coroswitch_of_two, goroutine, newcoro, on_goroutine, tsan,
+    Coro, Inherited, call_on_begin, coroswitch, coroswitch_of_two, goroutine, newcoro, on_goroutine, tsan,
     unwire, whoami,
 };
 
@@ -150,7 +150,7 @@ where
         // SAFETY: Builder::pull put an F there before anybody could switch to this goroutine.
         let f = unsafe { gp.ext.slot.take::<F>() };
         if !shared.stopped.get() {
-            begin_locals(gp);
+            call_on_begin(gp);
             f(&Yielder { shared });
         }
     }));

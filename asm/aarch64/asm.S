@@ -39,7 +39,8 @@
 // needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
-        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals, gosched_claim_at_end
+        .hidden gosched_goexit0, gosched_claim_at_end
+        .hidden gosched_init_libc_thread, gosched_run_tls_destructors
 
 #define MCALL_FRAME 176
 
@@ -365,11 +366,11 @@ FUNCTION gosched_goexit
         // The same, with the steps of a thread at its start and at its end.
 .Lgoexit_own_locals:
         mov     x19, x0
-        bl      gosched_begin_locals
+        bl      gosched_init_libc_thread
         ldr     x16, [x19, #G_STARTPC-G_SCHED]
         ldr     x0, [x19, #GOBUF_CTXT]
         blr     x16
-        bl      gosched_end_locals
+        bl      gosched_run_tls_destructors
         bl      gosched_claim_at_end            // x0 = what is to be called on g0
         b       .Lgoexit_leaves
 END gosched_goexit

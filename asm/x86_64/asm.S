@@ -39,7 +39,8 @@
 // needs a thread's stack.
         .hidden gosched_badmcall, gosched_badmcall2, gosched_badsystemstack
         .hidden gosched_systemstack_of_null, gosched_mcall_of_null, gosched_gogo_of_null
-        .hidden gosched_goexit0, gosched_begin_locals, gosched_end_locals, gosched_claim_at_end
+        .hidden gosched_goexit0, gosched_claim_at_end
+        .hidden gosched_init_libc_thread, gosched_run_tls_destructors
 
 #define ARCH_SET_FS 0x1002
 #define SYS_ARCH_PRCTL 158
@@ -482,11 +483,11 @@ FUNCTION gosched_goexit
         // The same, with the steps of a thread at its start and at its end.
 .Lgoexit_own_locals:
         movq    %rdi, %rbx
-        callq   gosched_begin_locals
+        callq   gosched_init_libc_thread
         movq    G_STARTPC-G_SCHED(%rbx), %rax
         movq    GOBUF_CTXT(%rbx), %rdi
         callq   *%rax
-        callq   gosched_end_locals
+        callq   gosched_run_tls_destructors
         callq   gosched_claim_at_end            // rax = what is to be called on g0
         movq    %rax, %rdi
         jmp     .Lgoexit_leaves

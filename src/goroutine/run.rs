@@ -9,7 +9,7 @@ use crate::goroutine::Builder;
 use crate::goroutine::current::Goexit;
 use crate::goroutine::join_handle::{Payload, catch_into};
 use crate::goroutine::spawn::Special;
-use crate::runtime::{MAIN_KIND, Maker, begin_locals, getg, goroutine, rt0_go, run_main};
+use crate::runtime::{MAIN_KIND, Maker, call_on_begin, getg, goroutine, rt0_go, run_main};
 
 /// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime, which
 /// puts a hook in front of std's panic hook, unless the program has set one of its own: see
@@ -125,7 +125,7 @@ impl Builder {
             // SAFETY: run_call passes its Call, and doesn't touch it before run_main has returned.
             let call = unsafe { &mut *arg.cast::<Call>() };
             call.payload = catch_into(&mut MaybeUninit::uninit(), || {
-                begin_locals(goroutine().0);
+                call_on_begin(goroutine().0);
                 // SAFETY: on behalf of run_call.
                 unsafe { (call.f)(call.arg) }
             });

@@ -16,7 +16,7 @@ use crate::goroutine::join_handle::{Outcome, Payload, catch_into, discard, disca
 use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, attach_new, begin_locals, default_kind, detached, end_locals,
+    self, Inherited, Maker, Name, StackKind, attach_new, call_on_begin, default_kind, detached, drop_locals,
     enqueue, finish, fixed_kind, newproc1, newproc1_parked, note_panic, own_locals_are_default, point,
     room_for, started, stop_if_asked, too_large, tsan, unwire, with_own_locals,
 };
@@ -550,13 +550,13 @@ where
             gp.ext.slot.clear::<(F, N)>();
             f
         };
-        begin_locals(gp);
+        call_on_begin(gp);
         f()
     });
     // As a rule nobody has the handle, and there is nothing to drop.
     let panicked = if payload.is_none() && !needs_drop::<T>() && detached(gp) {
         unwire(gp);
-        end_locals(gp);
+        drop_locals(gp);
         false
     } else {
         // SAFETY: the function has ended; the slot is empty.
@@ -581,7 +581,7 @@ unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> boo
     if detached(gp) {
         // SAFETY: as the caller says.
         let panicked = unsafe { discard(payload, value) };
-        end_locals(gp);
+        drop_locals(gp);
         return panicked;
     }
     // SAFETY: as the caller says; nobody else uses the slot before the goroutine's end.

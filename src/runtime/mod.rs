@@ -183,7 +183,7 @@ pub(crate) use g::status::{
 };
 #[cfg(feature = "tracing")]
 pub(crate) use g::values::Values;
-pub(crate) use g::values::{Inherited, Key, begin_locals, end_locals, with_values};
+pub(crate) use g::values::{Inherited, Key, call_on_begin, drop_locals, with_values};
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::port::{PortMutex, lock_of_port, unlock_of_port};
 pub(crate) use lock::{lock, unlock};

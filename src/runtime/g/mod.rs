@@ -28,7 +28,7 @@
 //! | `sudog.rs` | `acquireSudog`, `releaseSudog` |
 //! | `explored.rs` | the numbers of an exploration's goroutines |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
-//! | `values.rs` | `Values`: the values of goroutine-locals; `end_locals` |
+//! | `values.rs` | `Values`: the values of goroutine-locals; `drop_locals` |
 //! | `callers.rs` | `gcallers`: the frames of a goroutine that stands still; `saveAncestors` |
 
 pub(super) mod allgs;

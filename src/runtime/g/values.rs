@@ -187,39 +187,40 @@ pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
     gp.ext.kind.get().has_own_locals() || !gp.ext.values.get().is_null()
 }
 
-/// The function of `gp`, which runs here, is about to be called. It may panic as the program's code
-/// does.
+/// Calls what the inherited values of `gp` have [`on_begin`](Values::on_begin). The function of
+/// `gp`, which runs here, is about to be called. This may panic as the program's code does.
 #[inline(always)]
-pub(crate) fn begin_locals(gp: &G) {
+pub(crate) fn call_on_begin(gp: &G) {
     // Nobody but spans has something to begin.
     if cfg!(feature = "tracing") && !gp.ext.values.get().is_null() {
-        begin_values(gp);
+        call_begin_of_values(gp);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_values(gp: &G) {
+fn call_begin_of_values(gp: &G) {
     if gp.ext.kind.get().has_own_locals() {
         with_values(|values| values.begin.get().inspect(|begin| begin(values)));
     }
 }
 
-/// The function of `gp`, which runs here, has returned: what is its own ends.
+/// Drops the values of `gp`, and runs the destructors of its own thread-locals. The function of
+/// `gp`, which runs here, has returned.
 #[inline]
-pub(crate) fn end_locals(gp: &G) {
+pub(crate) fn drop_locals(gp: &G) {
     if gp.ext.values.get().is_null() {
         // The destructors of thread-locals make none: nobody would drop them.
         gp.ext.values.set(ENDED.cast());
     } else {
-        end_values(gp);
+        drop_values(gp);
     }
-    tls::end_locals(gp);
+    tls::run_destructors_of(gp);
 }
 
 #[cold]
 #[inline(never)]
-fn end_values(gp: &G) {
+fn drop_values(gp: &G) {
     let values = gp.ext.values.get().cast();
     if values == ENDED {
         return;

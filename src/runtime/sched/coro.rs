@@ -32,7 +32,7 @@ use crate::runtime::data::runtime2::{G, GRUNNING, GWAITING, M, TraceBlockReason,
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::newproc::{Maker, newproc1_parked};
 use crate::runtime::g::status::casgstatus_untracked;
-use crate::runtime::g::values::end_locals;
+use crate::runtime::g::values::drop_locals;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::claim::{claim_waiting, let_m_go};
@@ -97,7 +97,7 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
     unsafe {
         let Some(f) = (*c).f.get() else { throw("corostart: no function") };
         f(c, arg);
-        end_locals(gp);
+        drop_locals(gp);
         coroexit(c)
     }
 }

@@ -45,7 +45,7 @@ use crate::runtime::g::joiner::{
 };
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
-use crate::runtime::g::values::{end_locals, forget_values, has_locals};
+use crate::runtime::g::values::{drop_locals, forget_values, has_locals};
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::p::free_lists::purge_as_asked;
 use crate::runtime::p::timer::release_timer;
@@ -66,7 +66,7 @@ pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
     let panicked = !announced && discard();
     if has_locals || !announced {
         // Without locals, too: what `discard` dropped may have made some.
-        end_locals(gp);
+        drop_locals(gp);
     }
     if has_locals && announced {
         announce_end(gp);

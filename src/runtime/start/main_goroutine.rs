@@ -9,7 +9,7 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{Note, sched};
 use crate::runtime::g::newproc::{Maker, newproc1};
-use crate::runtime::g::values::{Inherited, end_locals};
+use crate::runtime::g::values::{Inherited, drop_locals};
 use crate::runtime::lock::note::{notesleep, notewakeup};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
@@ -63,7 +63,7 @@ unsafe extern "C" fn main(waiting: *mut c_void) {
     unsafe { (waiting.f)(waiting.arg) };
     let (gp, _) = goroutine();
     unwire(gp);
-    end_locals(gp);
+    drop_locals(gp);
     // From here on the thread that waits can wake goroutines.
     sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
     notewakeup(&waiting.done);

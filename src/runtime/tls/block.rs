@@ -328,11 +328,11 @@ pub(in crate::runtime) fn free(gp: &G) {
     }
 }
 
-/// Runs the destructors of the running goroutine's thread-locals, if it has its own.
+/// Runs the destructors of the thread-locals of `gp`, which runs here, if it has its own.
 #[inline(always)]
-pub(in crate::runtime) fn end_locals(gp: &G) {
+pub(in crate::runtime) fn run_destructors_of(gp: &G) {
     if gp.ext.tp.get() != 0 {
-        gosched_end_locals();
+        gosched_run_tls_destructors();
     }
 }
 
@@ -341,10 +341,11 @@ unsafe extern "C" {
     fn __h_errno_location() -> *mut c_int;
 }
 
-/// Begins a goroutine with thread-locals of its own; assembly calls this. Names the thread after
-/// the goroutine, and resets the C library's locale and errors, which are the last goroutine's.
+/// Names the thread that a goroutine with thread-locals of its own is after the goroutine, and
+/// resets the C library's locale and errors, which are the last goroutine's. Assembly calls this
+/// when the goroutine begins.
 #[unsafe(no_mangle)]
-extern "C" fn gosched_begin_locals() {
+extern "C" fn gosched_init_libc_thread() {
     let Some(glibc) = glibc() else { throw("tls: not available") };
     // SAFETY: the block is the running goroutine's; the global locale is always there.
     unsafe {
@@ -356,9 +357,10 @@ extern "C" fn gosched_begin_locals() {
     }
 }
 
-/// Ends a goroutine with thread-locals of its own; assembly calls this. Runs their destructors.
+/// Runs the destructors of the running goroutine's own thread-locals. Assembly calls this when the
+/// goroutine ends.
 #[unsafe(no_mangle)]
-extern "C" fn gosched_end_locals() {
+extern "C" fn gosched_run_tls_destructors() {
     let Some(glibc) = glibc() else { throw("tls: not available") };
     // SAFETY: on the goroutine, whose function has returned.
     unsafe { glibc.run_destructors() };

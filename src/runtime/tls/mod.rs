@@ -49,7 +49,7 @@ mod glibc;
 mod keys;
 pub(in crate::runtime) mod setxid;
 
-pub(in crate::runtime) use block::{block_size, end_locals, free, renew};
+pub(in crate::runtime) use block::{block_size, free, renew, run_destructors_of};
 
 use std::io;
 use std::sync::OnceLock;

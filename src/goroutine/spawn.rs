@@ -16,9 +16,10 @@ use crate::goroutine::join_handle::{Outcome, Payload, catch_into, discard, disca
 use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, attach_new, call_on_begin, default_kind, detached, drop_locals,
-    enqueue, finish, fixed_kind, newproc1, newproc1_parked, note_panic, own_locals_are_default, point,
-    room_for, started, stop_if_asked, too_large, tsan, unwire, with_own_locals,
+    self, Inherited, Maker, Name, StackKind, call_on_begin, default_kind, drop_locals, enqueue, finish,
+    fixed_kind, has_no_handle, init_with_handle, newproc1, newproc1_parked, note_panic,
+    own_locals_are_default, point, room_for, started, stop_if_asked, too_large, tsan, unwire,
+    with_own_locals,
 };
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
@@ -408,7 +409,7 @@ impl Builder {
         // it.
         stop_if_asked();
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
-        attach_new(gp);
+        init_with_handle(gp);
         // SAFETY: the G is new and in no queue, and runs the body of these.
         unsafe { fill(gp, f, then, inherited) };
         enqueue(gp);
@@ -554,7 +555,7 @@ where
         f()
     });
     // As a rule nobody has the handle, and there is nothing to drop.
-    let panicked = if payload.is_none() && !needs_drop::<T>() && detached(gp) {
+    let panicked = if payload.is_none() && !needs_drop::<T>() && has_no_handle(gp) {
         unwire(gp);
         drop_locals(gp);
         false
@@ -578,7 +579,7 @@ unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> boo
         note_end(payload);
     }
     unwire(gp);
-    if detached(gp) {
+    if has_no_handle(gp) {
         // SAFETY: as the caller says.
         let panicked = unsafe { discard(payload, value) };
         drop_locals(gp);
@@ -586,7 +587,7 @@ unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> boo
     }
     // SAFETY: as the caller says; nobody else uses the slot before the goroutine's end.
     unsafe { put(gp.ext.slot.place(), payload, value) };
-    // If the handle was dropped after the look at `detached`, nobody takes the result.
+    // If the handle was dropped after the look at `has_no_handle`, nobody takes the result.
     // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
     finish(gp, || unsafe {
         let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());

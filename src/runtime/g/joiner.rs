@@ -28,7 +28,7 @@ pub(in crate::runtime) const ENDED: *mut G = ptr::without_provenance_mut(1);
 /// Besides, the G has left its stack.
 pub(in crate::runtime) const EXITED: *mut G = ptr::without_provenance_mut(2);
 /// The G has no handle.
-pub(in crate::runtime) const DETACHED: *mut G = ptr::without_provenance_mut(3);
+pub(in crate::runtime) const NO_HANDLE: *mut G = ptr::without_provenance_mut(3);
 
 /// A waiter for the end that isn't a goroutine: a future. Aligned so that the bits are free.
 #[repr(align(32))]
@@ -41,21 +41,21 @@ pub(crate) struct EndWaker {
 
 /// Notes that a new G gets no handle.
 #[inline]
-pub(super) fn detach_new(gp: &G) {
-    gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
+pub(super) fn init_without_handle(gp: &G) {
+    gp.ext.joiner.store(NO_HANDLE, Ordering::Relaxed);
 }
 
 /// Notes that a new G gets a handle.
 #[inline]
-pub(crate) fn attach_new(gp: &G) {
+pub(crate) fn init_with_handle(gp: &G) {
     gp.ext.joiner.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Whether the handle is gone: nothing will ask for the result.
+/// Whether the G has no handle, or none any more: nothing will ask for the result.
 #[inline]
-pub(crate) fn detached(gp: &G) -> bool {
+pub(crate) fn has_no_handle(gp: &G) -> bool {
     // Acquire pairs with drop_handle.
-    gp.ext.joiner.load(Ordering::Acquire) == DETACHED
+    gp.ext.joiner.load(Ordering::Acquire) == NO_HANDLE
 }
 
 /// Whether the G's function has returned, and its result is in the slot.

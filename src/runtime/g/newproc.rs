@@ -15,7 +15,7 @@ use crate::runtime::g::allgs::{allgadd, allglen};
 use crate::runtime::g::callers::save_ancestors;
 use crate::runtime::g::explored::number_new;
 use crate::runtime::g::gfree::{gfget, gfput};
-use crate::runtime::g::joiner::detach_new;
+use crate::runtime::g::joiner::init_without_handle;
 use crate::runtime::g::proflabel::inherit_labels;
 use crate::runtime::g::status::{casgstatus, next_turn, readgstatus};
 use crate::runtime::mem::home::{Homes, cut, home_stack};
@@ -79,7 +79,7 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
     }
     gostartcallfn(newg, f);
     newg.gopc.set(maker.callerpc);
-    detach_new(newg);
+    init_without_handle(newg);
     newg.ext.created_at.set(maker.created_at);
     newg.ext.name.set(*maker.name);
     let callergp = mp.and_then(|mp| mp.curg.get());

@@ -10,12 +10,12 @@
 //! ```text
 //!     null ---------+--> ENDED ---------> EXITED --(handle dropped)--> free
 //!      |  |         |      |
-//!      |  +-> a G --+      +--(handle dropped)---> DETACHED --+
-//!      |     waits                                            |
-//!      +---(handle dropped)---> DETACHED ----------------- (off its stack) --> free
+//!      |  +-> a G --+      +--(handle dropped)---> NO_HANDLE --+
+//!      |     waits                                             |
+//!      +---(handle dropped)---> NO_HANDLE ----------------- (off its stack) --> free
 //! ```
 //!
-//! A raw goroutine has no handle and starts as DETACHED.
+//! A raw goroutine has no handle and starts as NO_HANDLE.
 //!
 //! A goroutine with thread-locals of its own has its result in the slot before it ends, while it
 //! still has the thread-locals: a result that nobody takes may use them when it is dropped. A bit
@@ -41,7 +41,7 @@ use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::gfree::{count_held, gfput};
 use crate::runtime::g::joiner::{
-    BITS, DETACHED, ENDED, EXITED, EndWaker, FUTURE, LATE, RETURNED, detached, ended, is_end,
+    BITS, ENDED, EXITED, EndWaker, FUTURE, LATE, NO_HANDLE, RETURNED, ended, has_no_handle, is_end,
 };
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
@@ -77,7 +77,7 @@ pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
 /// Announces that the result is in its slot, and that the thread-locals are still there. False if
 /// the handle is gone, and the result is still the caller's.
 fn announce_return(gp: &G) -> bool {
-    let returned = |joiner: *mut G| (joiner != DETACHED).then(|| joiner.map_addr(|addr| addr | RETURNED));
+    let returned = |joiner: *mut G| (joiner != NO_HANDLE).then(|| joiner.map_addr(|addr| addr | RETURNED));
     // Release pairs with drop_handle and returned: the result is there. Acquire pairs with
     // drop_handle.
     gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, returned).is_ok()
@@ -89,15 +89,15 @@ fn announce_return(gp: &G) -> bool {
 fn announce_end(gp: &G) -> bool {
     // Release pairs with ended: the result is there. Acquire pairs with drop_handle and joincommit.
     let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
-    if joiner == DETACHED {
-        gp.ext.joiner.store(DETACHED, Ordering::Relaxed);
+    if joiner == NO_HANDLE {
+        gp.ext.joiner.store(NO_HANDLE, Ordering::Relaxed);
         return false;
     }
     if let Some(waker) = end_waker(joiner) {
         (waker.wake)(waker.waker);
         return true;
     }
-    // SAFETY: ENDED and EXITED are only set by this function and after it, and it isn't DETACHED.
+    // SAFETY: ENDED and EXITED are only set by this function and after it, and it isn't NO_HANDLE.
     // So `joiner` is null or a G that waits, but for the bits; G's are never freed.
     if let Some(joiner) = unsafe { who(joiner).as_ref() } {
         goready(joiner);
@@ -198,9 +198,9 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
 #[inline(always)]
 fn exited(mp: &'static M, gp: &'static G) {
     let pp = mp.p();
-    // Release pairs with detach_ended: the handle's dropper, if it finds EXITED, may use the G
+    // Release pairs with free_if_exited: the handle's dropper, if it finds EXITED, may use the G
     // again.
-    if detached(gp)
+    if has_no_handle(gp)
         || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
     {
         if gfput(pp, gp) {
@@ -215,26 +215,26 @@ fn exited(mp: &'static M, gp: &'static G) {
 /// or drop its result.
 #[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
-    // Release pairs with detached and announce_end: what was done with the handle comes before the
-    // G's reuse. Acquire, if the function has returned, pairs with announce_return: the result is
-    // there.
+    // Release pairs with has_no_handle and announce_end: what was done with the handle comes before
+    // the G's reuse. Acquire, if the function has returned, pairs with announce_return: the result
+    // is there.
     if ended(gp)
         || gp
             .ext
             .joiner
-            .compare_exchange(ptr::null_mut(), DETACHED, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(ptr::null_mut(), NO_HANDLE, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
     {
         take();
-        detach_ended(gp);
+        free_if_exited(gp);
     }
 }
 
 /// The handle of a goroutine that has returned is gone: frees the G, unless it has yet to leave its
 /// stack.
-fn detach_ended(gp: &'static G) {
+fn free_if_exited(gp: &'static G) {
     // Acquire pairs with exited: the G has left its stack.
-    if gp.ext.joiner.swap(DETACHED, Ordering::AcqRel) == EXITED {
+    if gp.ext.joiner.swap(NO_HANDLE, Ordering::AcqRel) == EXITED {
         let mp = acquirem();
         let pp = mp.and_then(|mp| mp.p());
         count_held(pp, -1);

@@ -47,7 +47,7 @@ static SYMBOLIZE: OnceLock<Symbolize> = OnceLock::new();
 extern "C" fn gosched_set_symbolizer_impl(symbolize: Option<Symbolize>) -> c_int {
     let Some(symbolize) = symbolize else { return libc::EINVAL };
     systemstack(|| {
-        if SYMBOLIZE.set(symbolize).is_err() || set_symbolizer(ask).is_err() {
+        if SYMBOLIZE.set(symbolize).is_err() || set_symbolizer(ask_symbolizer).is_err() {
             return libc::EBUSY;
         }
         0
@@ -58,7 +58,7 @@ extern "C" fn gosched_set_symbolizer_impl(symbolize: Option<Symbolize>) -> c_int
 const MOST: usize = 16;
 
 /// Passes on what the program's symbolizer says.
-fn ask(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
+fn ask_symbolizer(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
     const UNKNOWN: capi::CodePlace =
         capi::CodePlace { function: std::ptr::null(), file: std::ptr::null(), line: 0, own: false };
     let Some(symbolize) = SYMBOLIZE.get() else { return };

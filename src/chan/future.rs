@@ -66,7 +66,7 @@ impl<T> Wait<T> {
     ///
     /// # Safety
     /// [`place`](Self::place) made `w`, and it is in no queue.
-    unsafe fn put(w: NonNull<Waiting>, value: T) {
+    unsafe fn put_value(w: NonNull<Waiting>, value: T) {
         // SAFETY: the place is one for a T, or for a box of one, and nobody else's now.
         unsafe {
             let place = w.as_ref().place();
@@ -81,9 +81,9 @@ impl<T> Wait<T> {
     /// Moves the value out of the place of `w`, and gives up the share.
     ///
     /// # Safety
-    /// As [`put`](Self::put); there is a value.
-    unsafe fn take(w: NonNull<Waiting>) -> T {
-        // SAFETY: as in put. The value is moved, and isn't dropped with the node.
+    /// As [`put_value`](Self::put_value); there is a value.
+    unsafe fn take_value(w: NonNull<Waiting>) -> T {
+        // SAFETY: as in put_value. The value is moved, and isn't dropped with the node.
         unsafe {
             let place = w.as_ref().place();
             let value =
@@ -106,7 +106,7 @@ impl<T> Wait<T> {
             // its place.
             return Poll::Ready(unsafe {
                 if moved {
-                    Ok(Self::take(w))
+                    Ok(Self::take_value(w))
                 } else {
                     release_future(w);
                     Err(RecvError)
@@ -161,7 +161,7 @@ impl<T> Wait<T> {
                     release_future(w);
                     Ok(())
                 } else {
-                    Err(SendError(Self::take(w)))
+                    Err(SendError(Self::take_value(w)))
                 }
             });
         }
@@ -180,13 +180,13 @@ impl<T> Wait<T> {
                     // SAFETY: w is new; it is in no queue, and has a value. tx keeps the channel.
                     // If it isn't queued up, the value is still there.
                     unsafe {
-                        Self::put(w, back);
+                        Self::put_value(w, back);
                         waker = enqueue_future(c, w, true, own);
                         if waker.is_none() {
                             self.w = Some(w);
                             return Poll::Pending;
                         }
-                        *value = Some(Self::take(w));
+                        *value = Some(Self::take_value(w));
                     }
                 }
             }
@@ -215,7 +215,7 @@ impl<T> Wait<T> {
             match leave_future(c, w, true) {
                 Ok(true) => release_future(w),
                 // Its waker is dropped after that, which may panic.
-                Ok(false) | Err(_) => drop(Self::take(w)),
+                Ok(false) | Err(_) => drop(Self::take_value(w)),
             }
         }
     }

@@ -457,7 +457,7 @@ pub(super) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -
 /// # Safety
 /// `place` is one for an outcome, and there is a payload or a result.
 #[inline]
-pub(super) unsafe fn put<T>(place: *mut Outcome<T>, payload: Option<Payload>, value: *const T) {
+pub(super) unsafe fn write_outcome<T>(place: *mut Outcome<T>, payload: Option<Payload>, value: *const T) {
     // SAFETY: there is a place, and a result unless there is a payload, as the caller says.
     unsafe {
         place.write(match payload {
@@ -485,7 +485,7 @@ pub(super) unsafe fn discard<T>(payload: Option<Payload>, value: *mut T) -> bool
     panicked
 }
 
-/// [`discard`] of an outcome as [`put`] has written it.
+/// [`discard`] of an outcome as [`write_outcome`] has written it.
 ///
 /// # Safety
 /// The outcome is there, and nobody uses it afterwards.

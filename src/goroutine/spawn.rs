@@ -12,11 +12,13 @@ use std::mem::{MaybeUninit, needs_drop};
 use std::panic::Location;
 use std::ptr;
 
-use crate::goroutine::join_handle::{Outcome, Payload, catch_into, discard, discard_in, lose, message, put};
+use crate::goroutine::join_handle::{
+    Outcome, Payload, catch_into, discard, discard_in, lose, message, write_outcome,
+};
 use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, call_on_begin, default_kind, drop_locals, enqueue, finish,
+    self, Inherited, Maker, Name, StackKind, call_on_begin, default_kind, drop_locals, enqueue, finish_goroutine,
     fixed_kind, has_no_handle, init_with_handle, newproc1, newproc1_parked, note_panic,
     own_locals_are_default, point, room_for, started, stop_if_asked, too_large, tsan, unwire,
     with_own_locals,
@@ -561,7 +563,7 @@ where
         false
     } else {
         // SAFETY: the function has ended; the slot is empty.
-        unsafe { end(gp, payload, value.as_mut_ptr()) }
+        unsafe { deliver_outcome(gp, payload, value.as_mut_ptr()) }
     };
     then(gp, panicked);
 }
@@ -574,7 +576,7 @@ where
 /// # Safety
 /// There is a payload or a result, and the slot is empty. `gp` is the caller.
 #[inline(never)]
-unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> bool {
+unsafe fn deliver_outcome<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> bool {
     if let Some(payload) = payload.as_deref() {
         note_end(payload);
     }
@@ -586,10 +588,11 @@ unsafe fn end<T>(gp: &'static G, payload: Option<Payload>, value: *mut T) -> boo
         return panicked;
     }
     // SAFETY: as the caller says; nobody else uses the slot before the goroutine's end.
-    unsafe { put(gp.ext.slot.place(), payload, value) };
+    unsafe { write_outcome(gp.ext.slot.place(), payload, value) };
     // If the handle was dropped after the look at `has_no_handle`, nobody takes the result.
-    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish says.
-    finish(gp, || unsafe {
+    // SAFETY: the outcome is as it was put there, and is this goroutine's, as finish_goroutine
+    // says.
+    finish_goroutine(gp, || unsafe {
         let panicked = discard_in(gp.ext.slot.value::<Outcome<T>>());
         gp.ext.slot.clear::<Outcome<T>>();
         panicked

@@ -14,7 +14,7 @@ use crate::runtime::Mode;
 /// `net/fd_unix.go`.
 #[track_caller]
 pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Result<Pollable<net::TcpStream>> {
-    let stream = begin(addr)?;
+    let stream = begin_connect(addr)?;
     if deadline.is_some() {
         stream.set_write_deadline(deadline);
     }
@@ -26,8 +26,8 @@ pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Resul
 }
 
 /// Begins to connect to `addr`, without a wait. Go's `doDialTCPProto`, in `net/tcpsock_posix.go`.
-pub(super) fn begin(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
-    let mut begun = begin_once(addr);
+pub(super) fn begin_connect(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
+    let mut begun = begin_connect_once(addr);
     // The kernel chooses the port of this end, and may choose one that won't do. As Go, this tries
     // twice more.
     for _ in 0..2 {
@@ -35,7 +35,7 @@ pub(super) fn begin(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
             break;
         }
         // The last socket stays until there is another, which so has another port.
-        begun = begin_once(addr);
+        begun = begin_connect_once(addr);
     }
     Pollable::with_drain(begun?, true)
 }
@@ -56,7 +56,7 @@ fn spurious_enotavail(begun: &io::Result<net::TcpStream>) -> bool {
 }
 
 /// A socket that begins to connect to `addr`.
-fn begin_once(addr: &SocketAddr) -> io::Result<net::TcpStream> {
+fn begin_connect_once(addr: &SocketAddr) -> io::Result<net::TcpStream> {
     let socket = socket(addr)?;
     let (address, len) = sockaddr(addr);
     // SAFETY: the kernel reads `len` bytes of the address, which has as many or more.

@@ -158,7 +158,7 @@ impl Pollable<net::TcpStream> {
     /// # Errors
     /// The kernel's, if it knows at once that it can't.
     pub fn begin_connect(addr: &SocketAddr) -> io::Result<Self> {
-        connect::begin(addr)
+        connect::begin_connect(addr)
     }
 
     /// Waits until a connect that was [begun](Self::begin_connect) has succeeded, or failed. If it

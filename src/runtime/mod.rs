@@ -221,7 +221,9 @@ pub(crate) use sched::exploration::{
     Limits, Seen, explore_run, explored_number, note_panic, point, value_for_program, wait_for_others,
 };
 pub(crate) use sched::extram::{Guest, as_goroutine, guest, must_wait, where_nothing_parks};
-pub(crate) use sched::goexit::{drop_handle, finish, goexit1, set_end_waker, take_end_waker, wait_for_end};
+pub(crate) use sched::goexit::{
+    drop_handle, finish_goroutine, goexit1, set_end_waker, take_end_waker, wait_for_end,
+};
 pub(crate) use sched::gosched::{can_spin, do_spin, gosched, gosched_if_busy, goschedguarded, goyield};
 pub(crate) use sched::newproc::{enqueue, newproc_at};
 pub(crate) use sched::park::{gopark_of_program, goparkunlock, goparkunlock_of_port};
@@ -256,7 +258,7 @@ pub(crate) use time::cancel::Cancellation;
 pub(crate) use time::fire::{Limit, begin_timer, cancel_timer, end_timer, fire_timer, set_timer, with_limit};
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::{nanos, time_sleep, until, when};
-pub(crate) use trace::recorder::{Note, cut, new_task, say};
+pub(crate) use trace::recorder::{Note, new_task, record_annotation, truncate_text};
 pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::runtime::{Note, cut, is_recording, new_task, say};
+use crate::runtime::{Note, is_recording, new_task, record_annotation, truncate_text};
 
 /// A piece of work that several goroutines may have a part in, as a request: from its making to its
 /// drop. Go's `trace.Task`, which is in a context; here whoever works on it gets a reference, or
@@ -57,7 +57,7 @@ impl Task {
     fn under(parent: u64, name: &str) -> Task {
         let id = new_task();
         if is_recording() {
-            say(Note::TaskBegin { id, parent, name: cut(name).into() });
+            record_annotation(Note::TaskBegin { id, parent, name: truncate_text(name).into() });
         }
         Task { id }
     }
@@ -104,7 +104,7 @@ impl fmt::Debug for Task {
 impl Drop for Task {
     fn drop(&mut self) {
         if is_recording() {
-            say(Note::TaskEnd { id: self.id });
+            record_annotation(Note::TaskEnd { id: self.id });
         }
     }
 }
@@ -125,9 +125,9 @@ pub struct Region {
 
 impl Region {
     fn begin(task: u64, name: &str) -> Region {
-        let name: Option<Box<str>> = is_recording().then(|| cut(name).into());
+        let name: Option<Box<str>> = is_recording().then(|| truncate_text(name).into());
         if let Some(name) = &name {
-            say(Note::RegionBegin { task, name: name.clone() });
+            record_annotation(Note::RegionBegin { task, name: name.clone() });
         }
         Region { task, name, not_send: PhantomData }
     }
@@ -144,7 +144,7 @@ impl Drop for Region {
         if let Some(name) = self.name.take()
             && is_recording()
         {
-            say(Note::RegionEnd { task: self.task, name });
+            record_annotation(Note::RegionEnd { task: self.task, name });
         }
     }
 }
@@ -172,6 +172,10 @@ pub fn log(category: &str, message: &str) {
 
 fn log_for(task: u64, category: &str, message: &str) {
     if is_recording() {
-        say(Note::Log { task, category: cut(category).into(), message: cut(message).into() });
+        record_annotation(Note::Log {
+            task,
+            category: truncate_text(category).into(),
+            message: truncate_text(message).into(),
+        });
     }
 }

@@ -42,7 +42,7 @@ use crate::runtime::{Key, Values, with_values};
 pub fn inherit_spans() {
     with_values(|values| {
         values.get(&MAKERS_SPAN, || Rc::new(Inside::default()));
-        values.on_begin(begin);
+        values.on_begin(enter_makers_span);
     });
 }
 
@@ -68,7 +68,7 @@ impl Key for MakersSpan {
 }
 
 /// Called when a goroutine begins that has inherited these values.
-fn begin(values: &Values) {
+fn enter_makers_span(values: &Values) {
     let inside = values.get(&MAKERS_SPAN, || Rc::new(Inside::default()));
     let inside = inside.as_ref().and_then(|value| value.downcast_ref::<Inside>());
     let inside = inside.expect("who began its maker in a span has left it one");

@@ -82,7 +82,7 @@ fn die(fatal: Fatal<'_>) -> ! {
     if let Fatal::Error(s, _) = fatal {
         eprintln!("fatal error: {s}");
     }
-    end()
+    end_process()
 }
 
 /// What is to be done when the process ends with an error, after the report.
@@ -99,7 +99,7 @@ pub(in crate::runtime) fn say_last_words() {
 }
 
 /// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
-pub(in crate::runtime) fn end() -> ! {
+pub(in crate::runtime) fn end_process() -> ! {
     say_last_words();
     if gotraceback().crash {
         crash()

@@ -75,7 +75,7 @@ pub(in crate::runtime) struct Held(&'static M);
 
 /// Keeps the P of `mp`, this thread's M, where it is.
 #[inline(always)]
-pub(in crate::runtime) fn hold(mp: &'static M) -> Held {
+pub(in crate::runtime) fn hold_p(mp: &'static M) -> Held {
     mp.locks.set(mp.locks.get() + 1);
     // The signal handler that takes a P, on this thread, sees the count before what is read after
     // it.
@@ -83,7 +83,7 @@ pub(in crate::runtime) fn hold(mp: &'static M) -> Held {
     Held(mp)
 }
 
-/// Recovers a [`hold`] of `mp` that was forgotten, so that it can be dropped.
+/// Recovers a [`hold_p`] of `mp` that was forgotten, so that it can be dropped.
 #[inline(always)]
 pub(in crate::runtime) fn held(mp: &'static M) -> Held {
     Held(mp)
@@ -111,7 +111,7 @@ impl Drop for Held {
 #[inline(always)]
 pub(crate) fn acquirem() -> Option<&'static M> {
     let mp = this_m()?;
-    mem::forget(hold(mp));
+    mem::forget(hold_p(mp));
     Some(mp)
 }
 

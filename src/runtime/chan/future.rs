@@ -294,7 +294,7 @@ pub(super) fn is_nobodys(sg: &Sudog) -> bool {
 ///
 /// The waker is taken here, with the lock held. Before `wake_future` is called, a value that came
 /// may go back and put `sg` into the other queue, from which another caller of this may take it.
-pub(super) fn end(sg: &'static Sudog, moved: bool) -> Woken {
+pub(super) fn end_future_wait(sg: &'static Sudog, moved: bool) -> Woken {
     let w = waiting(sg);
     // SAFETY: the caller has taken `sg` off the queue, and so has its share. The outcome is
     // pending, and the lock is held.
@@ -321,11 +321,11 @@ impl Woken {
     }
 }
 
-/// Wakes the future after [`end`]. No lock is held.
+/// Wakes the future after [`end_future_wait`]. No lock is held.
 #[cold]
 #[inline(never)]
 pub(crate) fn wake_future(Woken { w, waker }: Woken) {
-    // SAFETY: as in end.
+    // SAFETY: as in end_future_wait.
     unsafe {
         let wake = w.as_ref().wake;
         release_future(w);
@@ -335,12 +335,12 @@ pub(crate) fn wake_future(Woken { w, waker }: Woken) {
     }
 }
 
-/// [`end`] for a closed channel: [`wake_all`] wakes the future later. `sg` has no G and was taken
-/// off its queue.
+/// [`end_future_wait`] for a closed channel: [`wake_all`] wakes the future later. `sg` has no G and
+/// was taken off its queue.
 pub(super) fn end_closed(sg: &'static Sudog) {
-    let Woken { w, waker } = end(sg, false);
-    // SAFETY: as in end. No value has come, so `sg` stays out of the queues, and nobody else
-    // touches the waker.
+    let Woken { w, waker } = end_future_wait(sg, false);
+    // SAFETY: as in end_future_wait. No value has come, so `sg` stays out of the queues, and nobody
+    // else touches the waker.
     unsafe { w.as_ref().waker.set(waker) };
 }
 

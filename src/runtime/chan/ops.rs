@@ -11,7 +11,7 @@ use crate::runtime::chan::buffer::{
     advance, bufrecv, bufsend, chanbuf, empty, full, received_nothing, typedmemmove,
 };
 use crate::runtime::chan::explored::{recv_marked, send_marked};
-use crate::runtime::chan::future::{Woken, end, wake_future};
+use crate::runtime::chan::future::{Woken, end_future_wait, wake_future};
 use crate::runtime::data::hchan::{CLOSED, Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
@@ -248,7 +248,7 @@ fn hand_over(
     wake: impl FnOnce(Woken),
 ) {
     let Some(gp) = sg.g.get() else {
-        let woken = end(sg, true);
+        let woken = end_future_wait(sg, true);
         drop(unlockf());
         return wake(woken);
     };

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
-use crate::runtime::base::this::{Held, getm, hold, whoami};
+use crate::runtime::base::this::{Held, getm, hold_p, whoami};
 use crate::runtime::chan::buffer::{bufrecv, bufsend, received_nothing};
 use crate::runtime::chan::explored::order_by_strategy;
 use crate::runtime::chan::future::wake_future;
@@ -111,7 +111,7 @@ unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16])
 /// As [`sellock`].
 #[inline(always)]
 unsafe fn selunlock_and_hold(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) -> Option<Held> {
-    let held = mp.map(hold);
+    let held = mp.map(hold_p);
     // SAFETY: the caller keeps the channels.
     unsafe { selunlock(mp, scases, lockorder) };
     held

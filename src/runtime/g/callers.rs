@@ -162,13 +162,13 @@ pub(in crate::runtime) struct AncestorInfo {
 #[inline(always)]
 pub(super) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
     if traceback_ancestors() > 0 {
-        keep(callergp, newg);
+        keep_ancestors(callergp, newg);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn keep(callergp: Option<&'static G>, newg: &G) {
+fn keep_ancestors(callergp: Option<&'static G>, newg: &G) {
     // An unwinder needs more room than a copying stack has. And the walk begins where the caller
     // left for g0.
     systemstack(|| {
@@ -210,6 +210,6 @@ pub(in crate::runtime) fn ancestors_of(gp: &G) -> &[AncestorInfo] {
     if traceback_ancestors() == 0 || ancestors.is_null() {
         return &[];
     }
-    // SAFETY: `keep` has put the box there, and it stays until the goroutine has ended.
+    // SAFETY: `keep_ancestors` has put the box there, and it stays until the goroutine has ended.
     unsafe { &*ancestors }
 }

@@ -66,12 +66,12 @@ impl List for Common {
 
     fn push(self, gp: &'static G) {
         self.0.push(gp);
-        add(&sched().g_free.n, 1);
+        add_to_count(&sched().g_free.n, 1);
     }
 
     fn pop(self) -> Option<&'static G> {
         let gp = self.0.pop()?;
-        add(&sched().g_free.n, -1);
+        add_to_count(&sched().g_free.n, -1);
         Some(gp)
     }
 }
@@ -82,20 +82,20 @@ impl List for &PGFree {
     #[inline(always)]
     fn push(self, gp: &'static G) {
         self.g_list.push(gp);
-        add(&self.n, 1);
+        add_to_count(&self.n, 1);
     }
 
     #[inline(always)]
     fn pop(self) -> Option<&'static G> {
         let gp = self.g_list.pop()?;
-        add(&self.n, -1);
+        add_to_count(&self.n, -1);
         Some(gp)
     }
 }
 
 /// Changes a count that one thread at a time writes and others read.
 #[inline(always)]
-fn add(n: &AtomicI32, more: i32) {
+fn add_to_count(n: &AtomicI32, more: i32) {
     n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
@@ -150,8 +150,8 @@ fn spill(free: &PGFree, kind: StackKind, keep: i32) {
     Dead(kind).give(surplus as usize, |dead| {
         dead.0.push_all(&q);
         // One right after the other: gcount mustn't miss them for long.
-        add(&free.n, -surplus);
-        add(&sched().g_free.n, surplus);
+        add_to_count(&free.n, -surplus);
+        add_to_count(&sched().g_free.n, surplus);
     });
 }
 
@@ -185,7 +185,7 @@ pub(in crate::runtime) fn gfpurge(pp: &P) {
 /// Counts a G that has ended and is held by a handle, or one less.
 pub(in crate::runtime) fn count_held(pp: Option<&P>, more: i32) {
     match pp {
-        Some(pp) => add(&pp.ext.n_held, more),
+        Some(pp) => add_to_count(&pp.ext.n_held, more),
         None => {
             sched().ext.n_held.fetch_add(more, Ordering::Relaxed);
         }
@@ -202,7 +202,7 @@ fn hand_back_kind(kind: StackKind) -> bool {
     let g_free = &sched().g_free;
     let dead = Dead(kind).surplus(BATCH, |gp| {
         // It counts as dead until it doesn't count as a G.
-        add(&g_free.n, 1);
+        add_to_count(&g_free.n, 1);
         gp
     });
     if dead.is_empty() {
@@ -216,7 +216,7 @@ fn hand_back_kind(kind: StackKind) -> bool {
     allgremove(&dead);
     lock(&g_free.lock);
     // One right after the other: gcount mustn't take them for goroutines for long.
-    add(&g_free.n, -(dead.len() as i32));
+    add_to_count(&g_free.n, -(dead.len() as i32));
     uncount(dead.len());
     unlock(&g_free.lock);
     let kept = home::discard(kind, &dead);

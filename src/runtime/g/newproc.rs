@@ -18,7 +18,7 @@ use crate::runtime::g::gfree::{gfget, gfput};
 use crate::runtime::g::joiner::init_without_handle;
 use crate::runtime::g::proflabel::inherit_labels;
 use crate::runtime::g::status::{casgstatus, next_turn, readgstatus};
-use crate::runtime::mem::home::{Homes, cut, home_stack};
+use crate::runtime::mem::home::{Homes, cut_homes, home_stack};
 use crate::runtime::mem::sizes::{default_room, running_guard};
 use crate::runtime::tls;
 
@@ -166,7 +166,7 @@ pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'
         StackKind::Fixed(room) | StackKind::Thread(room) if room != default_room() => 1,
         _ => (allglen() / 8).clamp(1, BATCH),
     };
-    let homes = cut(kind, n)?;
+    let homes = cut_homes(kind, n)?;
     let first = settle(&homes, 0, kind);
     let mut batch = [first; BATCH];
     for (i, newg) in batch[..homes.count()].iter_mut().enumerate().skip(1) {

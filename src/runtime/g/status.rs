@@ -194,13 +194,13 @@ fn count_down(gp: &G, oldval: u32, newval: u32) {
     let left = gp.tracking_seq.get().wrapping_sub(1);
     gp.tracking_seq.set(left);
     if left == 0 {
-        begin(gp, oldval, newval);
+        begin_tracking(gp, oldval, newval);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin(gp: &G, oldval: u32, newval: u32) {
+fn begin_tracking(gp: &G, oldval: u32, newval: u32) {
     gp.tracking_seq.set(next_turn());
     gp.tracking.set(true);
     track(gp, oldval, newval);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{getm, hold, with_room};
+use crate::runtime::base::this::{getm, hold_p, with_room};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::level::Level;
 use crate::runtime::data::link::Link;
@@ -85,7 +85,7 @@ pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
     let s = match mp.p() {
         Some(pp) => pp.sudogcache.pop().unwrap_or_else(|| refill(pp)),
-        None => take(),
+        None => take_sudog(),
     };
     if !s.elem.load(Ordering::Relaxed).is_null() {
         throw("acquireSudog: found s.elem != nil in cache");
@@ -99,14 +99,14 @@ pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
 fn refill(pp: &P) -> &'static Sudog {
     let cache = &pp.sudogcache;
     // The arena allocates.
-    with_room(|| Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut(half(pp), |s| cache.push(s))))
+    with_room(|| Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut_sudogs(half(pp), |s| cache.push(s))))
 }
 
 /// A sudog for an M without a P.
 #[cold]
 #[inline(never)]
-fn take() -> &'static Sudog {
-    with_room(|| Sudogs.take().unwrap_or_else(|| cut(1, |_| ())))
+fn take_sudog() -> &'static Sudog {
+    with_room(|| Sudogs.take().unwrap_or_else(|| cut_sudogs(1, |_| ())))
 }
 
 /// Half of what a P's cache has room for.
@@ -117,7 +117,7 @@ fn half(pp: &P) -> usize {
 /// Cuts up to `n` new sudogs; returns one, and passes the rest to `others`.
 #[cold]
 #[inline(never)]
-fn cut(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
+fn cut_sudogs(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
     let pieces =
         ARENA.cut(n, 0).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
     // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a
@@ -146,7 +146,7 @@ pub(in crate::runtime) fn release_sudog(mp: &'static M, s: &'static Sudog) {
 #[inline(always)]
 pub(in crate::runtime) fn release_sudog_here(s: &'static Sudog) {
     let mp = getm();
-    let _held = hold(mp);
+    let _held = hold_p(mp);
     release_sudog(mp, s);
 }
 

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::mem;
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{Held, held, hold, this_m};
+use crate::runtime::base::this::{Held, held, hold_p, this_m};
 use crate::runtime::data::ext::MutexKey;
 use crate::runtime::data::runtime2::{M, Mutex};
 use crate::runtime::lock::rank::{
@@ -65,7 +65,7 @@ pub(in crate::runtime) fn unlock_and_hold(mp: Option<&'static M>, l: &Mutex) -> 
 #[inline(always)]
 pub(super) fn lock2(mp: Option<&'static M>, key: &MutexKey) {
     match mp {
-        Some(mp) => mem::forget(hold(mp)),
+        Some(mp) => mem::forget(hold_p(mp)),
         None => count_foreign(1),
     }
     key.lock();
@@ -73,7 +73,7 @@ pub(super) fn lock2(mp: Option<&'static M>, key: &MutexKey) {
 
 /// [`lock2`], if nobody has the lock; says whether that is so.
 pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
-    let held = mp.map(hold);
+    let held = mp.map(hold_p);
     let locked = key.try_lock();
     if locked {
         mem::forget(held);

@@ -9,7 +9,7 @@ use std::mem;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
-use crate::runtime::base::this::{held, hold, this_m};
+use crate::runtime::base::this::{held, hold_p, this_m};
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::lock::key::spin;
 
@@ -29,7 +29,7 @@ pub(crate) struct PortMutex {
 /// Takes a lock of a port's, which has no rank. Go's `lock2`.
 pub(crate) fn lock_of_port(l: &PortMutex) {
     if let Some(mp) = this_m() {
-        mem::forget(hold(mp));
+        mem::forget(hold_p(mp));
     }
     l.lock();
 }
@@ -49,7 +49,7 @@ pub(crate) fn unlock_of_port(l: &PortMutex) {
 impl PortMutex {
     /// Takes the lock; blocks the thread meanwhile.
     pub(super) fn lock(&self) {
-        if !take(&self.key, LOCKED) {
+        if !take_lock(&self.key, LOCKED) {
             lock_slow(&self.key);
         }
     }
@@ -65,7 +65,7 @@ impl PortMutex {
 }
 
 /// Takes the lock if it is free: `how` is [`LOCKED`] or [`SLEEPING`].
-fn take(key: &AtomicU32, how: u32) -> bool {
+fn take_lock(key: &AtomicU32, how: u32) -> bool {
     // Acquire pairs with the release in the unlock.
     key.compare_exchange(UNLOCKED, how, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
@@ -76,7 +76,7 @@ fn lock_slow(key: &AtomicU32) {
     // A thread that has slept may not have been the only sleeper, so it takes the lock as SLEEPING:
     // its unlock then wakes another.
     let mut how = LOCKED;
-    while !spin(|| key.load(Ordering::Relaxed) == UNLOCKED && take(key, how)) {
+    while !spin(|| key.load(Ordering::Relaxed) == UNLOCKED && take_lock(key, how)) {
         if key.swap(SLEEPING, Ordering::Acquire) == UNLOCKED {
             return;
         }

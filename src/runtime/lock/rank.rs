@@ -127,7 +127,7 @@ mod on {
 
     use crate::runtime::base::fatal::throw;
     use crate::runtime::base::print::eprintln;
-    use crate::runtime::base::this::{Held, hold, this_m};
+    use crate::runtime::base::this::{Held, hold_p, this_m};
     use crate::runtime::data::runtime2::{HeldLockInfo, M, Mutex};
     use crate::runtime::lock::mutex::{lock2, try_lock2, unlock2};
     use crate::runtime::lock::rank::{LockRank, PARTIAL_ORDER};
@@ -156,7 +156,7 @@ mod on {
     pub(in crate::runtime::lock) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) {
         if let Some(mp) = mp {
             // What is noted here is consistent where a signal handler may take a lock.
-            let _held = hold(mp);
+            let _held = hold_p(mp);
             note_held(mp, addr(l), rank);
             return lock2(Some(mp), &l.key);
         }
@@ -166,10 +166,14 @@ mod on {
     /// Takes a lock if nobody has it, and says whether it did. A thread that doesn't wait may try
     /// any lock, whatever it holds.
     pub(in crate::runtime::lock) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
-        let _held = mp.map(hold);
+        let _held = mp.map(hold_p);
         let locked = try_lock2(mp, &l.key);
         if let Some(mp) = mp.filter(|_| locked) {
-            note(mp, mp.locks_held_len.get(), HeldLockInfo { rank: get_lock_rank(l).0, lock_addr: addr(l) });
+            push_held(
+                mp,
+                mp.locks_held_len.get(),
+                HeldLockInfo { rank: get_lock_rank(l).0, lock_addr: addr(l) },
+            );
         }
         locked
     }
@@ -181,14 +185,14 @@ mod on {
         if channel && i > 0 && mp.locks_held[i - 1].get().rank == rank.0 {
             return;
         }
-        note(mp, i, HeldLockInfo { rank: rank.0, lock_addr });
+        push_held(mp, i, HeldLockInfo { rank: rank.0, lock_addr });
         if i > 0 {
             check_ranks(mp, mp.locks_held[i - 1].get().rank, rank);
         }
     }
 
     /// Adds `lock` to the `i` locks that `mp` holds.
-    fn note(mp: &M, i: usize, lock: HeldLockInfo) {
+    fn push_held(mp: &M, i: usize, lock: HeldLockInfo) {
         if i >= mp.locks_held.len() {
             throw("too many locks held concurrently for rank checking");
         }
@@ -276,7 +280,7 @@ mod on {
     /// `lockWithRankMayAcquire`.
     pub(in crate::runtime) fn lock_with_rank_may_acquire(l: &Mutex, rank: LockRank) {
         if let Some(mp) = this_m() {
-            let _held = hold(mp);
+            let _held = hold_p(mp);
             note_held(mp, addr(l), rank);
             note_released(mp, addr(l), None);
         }

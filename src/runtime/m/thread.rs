@@ -364,7 +364,7 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
     wake_sysmon();
     unlock(&sched().lock);
     if nobody && this_m().is_some_and(|mp| mp.ext.system.get()) {
-        end(threads, error);
+        throw_newosproc(threads, error);
     }
     if netpollinited() && sched().lastpoll.load(Ordering::SeqCst) == 0 {
         netpoll_break();
@@ -375,7 +375,7 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
 }
 
 /// Ends the process, which has `threads` and can't make another one. Go's words.
-fn end(threads: i32, error: &io::Error) -> ! {
+fn throw_newosproc(threads: i32, error: &io::Error) -> ! {
     eprintln!("runtime: failed to create a new OS thread (have {threads} already): {error}");
     if error.raw_os_error() == Some(libc::EAGAIN) {
         eprintln!("runtime: may need to increase max user processes (ulimit -u)");
@@ -443,6 +443,6 @@ fn end_if_all_stands_still() {
             "gosched: goroutines are ready, and all threads wait in code outside of the scheduler: each \
              goroutine that waits there keeps a thread"
         );
-        end(threads, &io::Error::from_raw_os_error(ERROR.load(Ordering::Relaxed)));
+        throw_newosproc(threads, &io::Error::from_raw_os_error(ERROR.load(Ordering::Relaxed)));
     }
 }

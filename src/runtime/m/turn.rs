@@ -26,7 +26,7 @@ use std::ops::RangeInclusive;
 use std::ptr;
 
 use crate::runtime::base::os::{nanotime, thread_sleeps};
-use crate::runtime::base::this::hold;
+use crate::runtime::base::this::hold_p;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::data::turns::Turn;
@@ -55,7 +55,7 @@ pub(in crate::runtime) fn wait_for_turn(mp: &'static M, turn: Turn) -> bool {
         return false;
     }
     // Until the M has its P, a signal that comes asks for nothing.
-    let _held = hold(mp);
+    let _held = hold_p(mp);
     while !wait_once(mp, turn) {
         if mp.ext.turn.replace(Turn::None) != Turn::Again {
             return false;

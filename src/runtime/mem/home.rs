@@ -89,7 +89,7 @@ fn locals_size(kind: StackKind) -> usize {
 
 /// Cuts up to `n` home pages of this kind, at least one, with their guards; their pages read
 /// as zero. Fails as [`Arena::cut`] does.
-pub(in crate::runtime) fn cut(kind: StackKind, n: usize) -> io::Result<Homes> {
+pub(in crate::runtime) fn cut_homes(kind: StackKind, n: usize) -> io::Result<Homes> {
     let used = G_SIZE + locals_size(kind) + FIRST_FRAMES;
     Ok(Homes { pieces: ARENAS[number(kind)].cut(n, used)?, kind })
 }
@@ -128,10 +128,10 @@ mod tests {
         // No other test has homes with such a room.
         let kind = StackKind::Fixed(3);
         let addresses = |homes: &Homes| (0..homes.count()).map(|i| homes.home(i).1).collect::<Vec<_>>();
-        let first = cut(kind, 4).unwrap();
+        let first = cut_homes(kind, 4).unwrap();
         (0..4).for_each(|i| first.home(i).0.atomicstatus.store(GDEAD, Ordering::Relaxed));
         first.hand_back();
-        let again = cut(kind, 4).unwrap();
+        let again = cut_homes(kind, 4).unwrap();
         assert_eq!(addresses(&first), addresses(&again));
         assert!((0..4).all(|i| again.home(i).0.atomicstatus.load(Ordering::Relaxed) == GIDLE));
     }

@@ -91,8 +91,8 @@ pub(in crate::runtime) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
         Some(cache) => cache
             .pop()
             .or_else(|| T::pool().refill(cache, LOCAL_MAX / 2))
-            .or_else(|| cut(BLOCK, |thing| cache.push(thing))),
-        None => T::pool().take().or_else(|| cut(1, |_| ())),
+            .or_else(|| cut_things(BLOCK, |thing| cache.push(thing))),
+        None => T::pool().take().or_else(|| cut_things(1, |_| ())),
     };
     releasem(mp);
     thing
@@ -116,7 +116,7 @@ pub(in crate::runtime) fn free<T: Pooled>(thing: NonNull<T>) {
 /// Cuts up to `n` new ones; returns one, and passes the rest to `others`.
 #[cold]
 #[inline(never)]
-fn cut<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
+fn cut_things<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
     let pieces = T::arena().cut(n, 0).ok()?;
     let thing = |i| NonNull::new(pieces.start(i).cast());
     (1..pieces.count).filter_map(thing).for_each(others);

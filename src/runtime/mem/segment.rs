@@ -142,12 +142,12 @@ impl Cache for Small {
 
 /// Takes a small segment that no P has, or cuts some. Go's `stackpoolalloc`.
 fn stackpoolalloc(order: usize) -> io::Result<Stack> {
-    Small(order).take().map_or_else(|| cut(order), Ok)
+    Small(order).take().map_or_else(|| cut_segments(order), Ok)
 }
 
 /// Cuts small segments: one for the caller, and the others for all.
 #[cold]
-fn cut(order: usize) -> io::Result<Stack> {
+fn cut_segments(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
     let many = (pool.cut.load(Ordering::Relaxed) / 4).min(CUT_MAX);
     // A segment is taken by a goroutine that has filled one of half the size.
@@ -193,7 +193,7 @@ fn hand_back_order(order: usize) -> bool {
 /// be had. Go's `stackcacherefill`.
 #[cold]
 fn stackcacherefill(pp: &P, order: usize) -> io::Result<Stack> {
-    Small(order).refill(local(pp, order), half(order)).map_or_else(|| cut(order), Ok)
+    Small(order).refill(local(pp, order), half(order)).map_or_else(|| cut_segments(order), Ok)
 }
 
 /// Gives half of a full list of a P's to all. Go's `stackcacherelease`.
@@ -422,7 +422,7 @@ mod tests {
         let pp = zeroed::<P>();
         for order in 0..NUM_STACK_ORDERS {
             let (n, before) = (SEGMENT_MIN << order, pooled(order));
-            let s = cut(order).unwrap();
+            let s = cut_segments(order).unwrap();
             let more = pooled(order) - before;
             assert!(n + more <= n.max(STACK_CACHE_SIZE) && more.is_multiple_of(n), "{more} more were cut");
             stackpoolfree(s, order);

@@ -109,7 +109,7 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     let (pagemap, all): (LazyCell<Pagemap>, _) = (LazyCell::new(Pagemap::open), atomic_all_g());
     let (mut at, mut pause) = (from, IN_VAIN * SLICE);
     while at < all && (at == from || !at.is_multiple_of(LOOKS) || nanotime() - now < SLICE) {
-        match atomic_all_g_index(at).map_or(Look::Seen, |gp| look(gp, now, &pagemap)) {
+        match atomic_all_g_index(at).map_or(Look::Seen, |gp| check_dead_stack(gp, now, &pagemap)) {
             Look::Seen => {}
             Look::HandedBack => pause = IN_USE * SLICE,
             Look::Again => PASS.all_seen.store(false, Ordering::Relaxed),
@@ -127,7 +127,7 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
 
 /// Notes that `gp` waits, if that isn't known. Hands its dead stack back, if it has waited for a
 /// second, and hasn't done so since it began.
-fn look(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
+fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
     let since = gp.waitsince.get();
     if since == 0 {
         note_wait(gp, now);

@@ -157,7 +157,7 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
             }
             // Asks again only when the thread has computed more: a signal waits as long as the
             // thread does.
-            return if unheard { ask(pp, mp, Asked::WaitForTurn, now) } else { now + SLEEPS_NS };
+            return if unheard { ask_hog(pp, mp, Asked::WaitForTurn, now) } else { now + SLEEPS_NS };
         }
         return match (first, wanted) {
             (true, _) => now + SLEEPS_NS,
@@ -166,11 +166,11 @@ pub(super) fn look_at(pp: &'static P, long: bool, now: i64) -> i64 {
         };
     }
     SLEEPER_SEEN.store(now, Ordering::Relaxed);
-    ask(pp, mp, Asked::Detach, now)
+    ask_hog(pp, mp, Asked::Detach, now)
 }
 
 /// Asks the goroutine of `mp`, which has `pp`. Returns the time of the next look.
-fn ask(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
+fn ask_hog(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> i64 {
     if what == Asked::WaitForTurn
         && let Some(look_again) = long_slice(pp, now)
     {

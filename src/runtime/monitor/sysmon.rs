@@ -42,7 +42,7 @@ use crate::runtime::p::procs::{gomaxprocs, procs, time_sleep_until};
 use crate::runtime::p::stop::take_from_syscall;
 use crate::runtime::p::sysmon_sleep::sleep_until_woken;
 use crate::runtime::preempt::ask::{Asked, FORCE_PREEMPT_NS, ask_by_signal, other_m, preemptone};
-use crate::runtime::report::deadlock::{may_tell, tell};
+use crate::runtime::report::deadlock::{may_report_deadlock, report_deadlock};
 use crate::runtime::report::hogs::tell_of_hogs_if_wanted;
 use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
 use crate::runtime::report::schedtrace::schedtrace_if_due;
@@ -222,14 +222,14 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
         *stuck = if foreign && !woken { *stuck + ns } else { 0 };
         if !woken {
             checkdead_again();
-            if *stuck >= period(DEADLOCK_NS) && may_tell() {
+            if *stuck >= period(DEADLOCK_NS) && may_report_deadlock() {
                 deadlock = deadlock_beside_foreign_threads();
             }
         }
     }
     unlock(&sched().lock);
     if let Some(why) = deadlock {
-        tell(why);
+        report_deadlock(why);
     }
     slept
 }

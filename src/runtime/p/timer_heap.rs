@@ -231,13 +231,13 @@ pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
         loop {
             match t.status.load(Ordering::SeqCst) {
                 TIMER_WAITING => {
-                    keep(timers, &mut to, t);
+                    keep_timer(timers, &mut to, t);
                     break;
                 }
                 s @ (TIMER_MODIFIED_EARLIER | TIMER_MODIFIED_LATER) => {
                     if t.cas(s, TIMER_MOVING) {
                         t.when.set(t.nextwhen.get());
-                        keep(timers, &mut to, t);
+                        keep_timer(timers, &mut to, t);
                         t.settle(TIMER_MOVING, TIMER_WAITING);
                         break;
                     }
@@ -265,7 +265,7 @@ pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
 }
 
 /// Adds `t` to the heap that the first `to` entries make up.
-fn keep(timers: &[Cell<TimerWhen>], to: &mut usize, t: &'static Timer) {
+fn keep_timer(timers: &[Cell<TimerWhen>], to: &mut usize, t: &'static Timer) {
     timers[*to].set(TimerWhen { timer: t, when: t.when.get() });
     siftup_timer(&timers[..=*to], *to);
     *to += 1;
@@ -382,7 +382,7 @@ pub(in crate::runtime) fn doaddtimer(pp: &'static P, t: &'static Timer) {
 fn dodeltimer(pp: &'static P, i: usize) -> usize {
     assert_lock_held(&pp.timers_lock);
     let timers = pp.timers.entries();
-    leave(pp, timers[i].get().timer);
+    leave_heap(pp, timers[i].get().timer);
     let last = timers.len() - 1;
     timers[i].set(timers[last].get());
     let timers = &timers[..last];
@@ -404,7 +404,7 @@ fn dodeltimer(pp: &'static P, i: usize) -> usize {
 fn dodeltimer0(pp: &'static P) {
     assert_lock_held(&pp.timers_lock);
     let timers = pp.timers.entries();
-    leave(pp, timers[0].get().timer);
+    leave_heap(pp, timers[0].get().timer);
     let last = timers.len() - 1;
     timers[0].set(timers[last].get());
     pp.timers.truncate(last);
@@ -416,7 +416,7 @@ fn dodeltimer0(pp: &'static P) {
 }
 
 /// Notes that `t` leaves the heap of `pp`.
-fn leave(pp: &P, t: &Timer) {
+fn leave_heap(pp: &P, t: &Timer) {
     check_p(pp, t);
     t.pp.set(None);
 }

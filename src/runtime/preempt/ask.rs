@@ -38,7 +38,7 @@ pub(in crate::runtime) fn preemptone(pp: &P) -> bool {
     // slice ends.
     pp.preempt.store(true, Ordering::Relaxed);
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };
-    ask(mp, gp);
+    fail_stack_checks(mp, gp);
     preempt_m(mp);
     true
 }
@@ -51,7 +51,7 @@ pub(in crate::runtime) fn other_m(pp: &P) -> Option<&'static M> {
 }
 
 /// Makes the stack checks of `gp`, which runs on `mp`, fail.
-pub(in crate::runtime) fn ask(mp: &M, gp: &G) {
+pub(in crate::runtime) fn fail_stack_checks(mp: &M, gp: &G) {
     gp.preempt.store(true, Ordering::Relaxed);
     gp.stackguard0.store(STACK_PREEMPT, Ordering::Relaxed);
     poison_stack_limit(mp, gp);

@@ -67,7 +67,7 @@ pub(super) fn any() -> bool {
 
 /// Whether a goroutine may be stopped at `pc`. In a signal handler.
 fn contains(pc: usize) -> bool {
-    preemptible_section().contains(&pc) || look(|ranges| find(ranges, pc).is_some())
+    preemptible_section().contains(&pc) || with_ranges(|ranges| find(ranges, pc).is_some())
 }
 
 /// The ranges that were registered, sorted; null if there are none.
@@ -84,7 +84,7 @@ fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {
 }
 
 /// Calls `f` with the ranges that are registered now.
-fn look<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
+fn with_ranges<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
     // Sequentially consistent, as in `replace`: either it sees that we are looking, or we see its
     // list.
     LOOKING.fetch_add(1, Ordering::SeqCst);

@@ -9,7 +9,7 @@ use crate::runtime::base::rand::cheaprand;
 use crate::runtime::base::this::whoami;
 use crate::runtime::g::callers::{callers, gcallers, left_at};
 use crate::runtime::prof::contention::{Contention, RATES, rate};
-use crate::runtime::prof::hooks::TELL;
+use crate::runtime::prof::hooks::RECORD_CONTENTION;
 
 /// The estimated number of waits and their total time, unrecorded waits included. Go's
 /// `blockRecord`.
@@ -29,7 +29,7 @@ fn buckets(what: Contention) -> MutexGuard<'static, Buckets> {
     BUCKETS[what as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn tell(what: Contention, nanoseconds: i64) {
+fn record_contention(what: Contention, nanoseconds: i64) {
     match what {
         Contention::Block => blockevent(nanoseconds),
         Contention::Mutex => mutexevent(nanoseconds),
@@ -82,7 +82,7 @@ fn saveblockevent(what: Contention, count: f64, nanoseconds: f64) {
 
 /// Sets a rate, and returns the former one.
 pub(crate) fn set_contention_rate(what: Contention, rate: i64) -> i64 {
-    TELL.get_or_init(|| tell);
+    RECORD_CONTENTION.get_or_init(|| record_contention);
     RATES[what as usize].swap(rate, Ordering::Relaxed)
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::Sudog;
-use crate::runtime::prof::hooks::TELL;
+use crate::runtime::prof::hooks::RECORD_CONTENTION;
 
 /// The kind of a record. Go's `bucketType`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Wait {
     #[inline(always)]
     pub(in crate::runtime) fn end(self, releasetime: i64) {
         if cfg!(feature = "pprof") && releasetime > 0 {
-            tell(Contention::Block, releasetime - self.since);
+            report_contention(Contention::Block, releasetime - self.since);
         }
     }
 
@@ -104,12 +104,12 @@ pub(in crate::runtime) fn now_if(acquiretime: i64) -> i64 {
 /// sample it. No lock is held.
 #[cold]
 #[inline(never)]
-fn tell(what: Contention, nanoseconds: i64) {
-    TELL.get().inspect(|tell| tell(what, nanoseconds));
+fn report_contention(what: Contention, nanoseconds: i64) {
+    RECORD_CONTENTION.get().inspect(|record| record(what, nanoseconds));
 }
 
 /// Reports an unlock for which others have waited `nanoseconds` in total. No lock is held.
 #[inline(always)]
 pub(in crate::runtime) fn mutex_event(nanoseconds: i64) {
-    tell(Contention::Mutex, nanoseconds);
+    report_contention(Contention::Mutex, nanoseconds);
 }

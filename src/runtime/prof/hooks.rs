@@ -10,7 +10,7 @@ use crate::runtime::data::runtime2::{G, M, sched};
 use crate::runtime::prof::contention::Contention;
 
 /// Records a wait of the given nanoseconds, if the wait is sampled. Set once a rate was set.
-pub(super) static TELL: OnceLock<fn(Contention, i64)> = OnceLock::new();
+pub(super) static RECORD_CONTENTION: OnceLock<fn(Contention, i64)> = OnceLock::new();
 
 /// The functions of the sampler of threads.
 pub(in crate::runtime) struct Sampler {

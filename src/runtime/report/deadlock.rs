@@ -79,8 +79,8 @@ pub(crate) fn no_deadlock_while(at_work: fn() -> bool) {
     AT_WORK.get_or_init(|| at_work);
 }
 
-/// Whether there is anything left to [`tell`].
-pub(in crate::runtime) fn may_tell() -> bool {
+/// Whether there is anything left to [`report_deadlock`].
+pub(in crate::runtime) fn may_report_deadlock() -> bool {
     #[cfg(feature = "tokio")]
     if AT_WORK.get().is_some_and(|at_work| at_work()) {
         return false;
@@ -94,7 +94,7 @@ fn mode() -> i32 {
 
 /// Reports the deadlock, or ends the process. `why` is Go's message. On sysmon's thread.
 #[cold]
-pub(in crate::runtime) fn tell(why: &str) {
+pub(in crate::runtime) fn report_deadlock(why: &str) {
     if mode() >= DeadlockMode::Fatal as i32 {
         fatal(why);
     }

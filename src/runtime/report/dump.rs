@@ -2,8 +2,8 @@
 //! `runtime.Stack`, of all), and as data for a profile (`goroutineProfileWithLabels`, in
 //! `mprof.go`).
 //!
-//! The world isn't stopped. [`look`] suspends one goroutine at a time, if it can be suspended,
-//! while it finds its frames.
+//! The world isn't stopped. [`look_at_goroutine`] suspends one goroutine at a time, if it can be
+//! suspended, while it finds its frames.
 
 use std::io;
 use std::ptr;
@@ -131,7 +131,7 @@ fn may_park() -> bool {
 
 /// Prints `gp` if it has begun and not ended. On g0, or on a foreign thread.
 fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>, separator: &str) {
-    let looked = look(gp, me, |looked| {
+    let looked = look_at_goroutine(gp, me, |looked| {
         out.push_str(separator);
         write_header(out, gp, looked.status);
         Origin::of(gp)
@@ -158,7 +158,7 @@ pub(crate) struct Doing {
 #[cfg(feature = "pprof")]
 pub(crate) fn each_goroutine(mut f: impl FnMut(Doing)) {
     for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
-        let looked = look(gp, None, |looked| {
+        let looked = look_at_goroutine(gp, None, |looked| {
             let labels = if looked.still { get_prof_label(gp) } else { None };
             (!gp.ext.system.get()).then(|| (what_it_does(gp, looked.status), labels))
         });
@@ -179,7 +179,11 @@ struct Looked {
 
 /// Has `note` look at `gp`, and finds its frames, if they can be had; none if it hasn't begun or
 /// has ended. `me` is the caller's goroutine. On g0, or on a thread that isn't ours.
-fn look<T>(gp: &'static G, me: Option<&G>, mut note: impl FnMut(&Looked) -> T) -> Option<(Option<Pcs>, T)> {
+fn look_at_goroutine<T>(
+    gp: &'static G,
+    me: Option<&G>,
+    mut note: impl FnMut(&Looked) -> T,
+) -> Option<(Option<Pcs>, T)> {
     if me.is_some_and(|me| ptr::eq(me, gp)) {
         let noted = note(&Looked { status: GRUNNING, still: true });
         // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left
@@ -218,13 +222,14 @@ fn look<T>(gp: &'static G, me: Option<&G>, mut note: impl FnMut(&Looked) -> T) -
 const PATIENCE: i64 = 10 * 1000 * 1000;
 
 /// Whether `gp` lost its P before so long that it was asked to stop meanwhile for as long as
-/// [`look`] would ask it.
+/// [`look_at_goroutine`] would ask it.
 fn has_run_long_without_p(gp: &G) -> bool {
     let since = gp.m.get().map_or(0, |mp| mp.ext.detached_since.load(Ordering::Relaxed));
     since != 0 && nanotime() - since > patience(PATIENCE)
 }
 
-/// [`look`] at a goroutine that runs and doesn't stop; none if it has stopped meanwhile.
+/// [`look_at_goroutine`] for a goroutine that runs and doesn't stop; none if it has stopped
+/// meanwhile.
 fn look_at_running<T>(gp: &'static G, note: &mut impl FnMut(&Looked) -> T) -> Option<(Option<Pcs>, T)> {
     // With the scan bit set, it neither ends nor leaves its M.
     if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {

@@ -23,7 +23,7 @@ use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
 use crate::runtime::lock::note::{SharedNote, noteclear, notesleep, notewakeup};
 use crate::runtime::m::thread::new_system_m;
-use crate::runtime::preempt::ask::ask;
+use crate::runtime::preempt::ask::fail_stack_checks;
 use crate::runtime::report::panic::Whose;
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{Origin, traceback};
@@ -59,7 +59,7 @@ pub(in crate::runtime) struct Hog {
 }
 
 // SAFETY: of the G, the M and the P, only atomics are read, and fields that never change while the
-// G is running. `tell` ensures that it is running.
+// G is running. `report_hog` ensures that it is running.
 unsafe impl Send for Hog {}
 
 impl Hog {
@@ -81,7 +81,7 @@ impl Hog {
         while !self.sleeps && self.still_has_it() && self.computed() - begun < NO_CHECK_NS {
             // Sysmon has asked the goroutine to stop, but such a request may get lost. No signal is
             // sent, because the thread may sleep.
-            ask(self.mp, self.gp);
+            fail_stack_checks(self.mp, self.gp);
             usleep(20);
         }
         // Its thread may have begun to sleep since sysmon looked, and then its stack will show
@@ -267,7 +267,7 @@ fn tell_of_hogs() {
             _ => None,
         };
         if let Some(hog) = asked.and_then(Hog::without_check) {
-            tell(hog);
+            report_hog(hog);
         }
     }
 }
@@ -285,7 +285,7 @@ fn tell_of_untold() {
 }
 
 /// Reports `hog`, with its stack.
-fn tell(hog: Hog) {
+fn report_hog(hog: Hog) {
     // With the scan bit set, the goroutine neither ends nor leaves its M.
     if !castogscanstatus(hog.gp, GRUNNING, GSCANRUNNING) {
         return;

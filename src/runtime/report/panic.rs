@@ -15,7 +15,7 @@ use std::thread;
 use crate::runtime::arch::sanitizer::before_death;
 use crate::runtime::arch::{Regs, systemstack};
 use crate::runtime::base::debug::gotraceback;
-use crate::runtime::base::fatal::{Fatal, PANICKING, end, exit, throw};
+use crate::runtime::base::fatal::{Fatal, PANICKING, end_process, exit, throw};
 use crate::runtime::base::guarded::become_reporter;
 use crate::runtime::base::os::usleep;
 use crate::runtime::base::print::{Stderr, eprintln};
@@ -70,7 +70,7 @@ pub(super) fn dopanic(kind: ThrowType, shown: Shown) -> ! {
         }
         symbols.explain();
     }
-    end()
+    end_process()
 }
 
 /// Claims the right to report a fatal error. A thread that comes second waits for the end of the
@@ -146,7 +146,7 @@ fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! 
         tracebackothers(&mut symbols, Mine::Printed);
     }
     symbols.explain();
-    end()
+    end_process()
 }
 
 /// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the

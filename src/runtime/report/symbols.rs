@@ -446,12 +446,12 @@ impl Loaded {
     /// Keeps the library in memory; none if it has been unloaded, or if it can't be kept. Waits for
     /// a library that is just being loaded or unloaded.
     fn keep(&self) -> Option<Kept> {
-        keep(&self.name, self.base)
+        keep_library(&self.name, self.base)
     }
 }
 
 #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
-fn keep(name: &CStr, base: usize) -> Option<Kept> {
+fn keep_library(name: &CStr, base: usize) -> Option<Kept> {
     // SAFETY: a C string. Nothing is loaded, so no code of the library's runs.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
@@ -470,7 +470,7 @@ fn keep(name: &CStr, base: usize) -> Option<Kept> {
 }
 
 #[cfg(not(all(target_env = "gnu", not(target_feature = "crt-static"))))]
-fn keep(_: &CStr, _: usize) -> Option<Kept> {
+fn keep_library(_: &CStr, _: usize) -> Option<Kept> {
     None
 }
 

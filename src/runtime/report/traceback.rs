@@ -242,7 +242,7 @@ pub(super) fn traceback_mine(symbols: &mut Symbols) {
 
 /// Prints a goroutine that has begun and not ended; `mine` if it is this thread's.
 fn print_goroutine(symbols: &mut Symbols, gp: &'static G, mine: bool) {
-    let status = if mine { gp.atomicstatus.load(Ordering::Relaxed) } else { hold(gp) };
+    let status = if mine { gp.atomicstatus.load(Ordering::Relaxed) } else { hold_goroutine(gp) };
     if matches!(status & !GSCAN, GIDLE | GDEAD) {
         return;
     }
@@ -278,7 +278,7 @@ const PATIENCE_NS: i64 = 1_000_000_000;
 ///
 /// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on.
 /// If it is never cleared, that thread waits for the end of the process, or is this one.
-fn hold(gp: &G) -> u32 {
+fn hold_goroutine(gp: &G) -> u32 {
     let mut limit = None;
     loop {
         let status = gp.atomicstatus.load(Ordering::Relaxed);

@@ -42,7 +42,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::arch::{gogo_claimed, prefetch_g, unclaim as leave_locals};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{held, hold};
+use crate::runtime::base::this::{held, hold_p};
 use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::embed::hooks::hooks;
@@ -53,7 +53,7 @@ use crate::runtime::p::runq::{globrunqget, runqget, runqput};
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::sched::handoff::startlockedm;
 use crate::runtime::sched::poll::own_timers_due;
-use crate::runtime::sched::schedule::{begin, execute, schedule, user_disabled};
+use crate::runtime::sched::schedule::{execute, make_running, schedule, user_disabled};
 use crate::runtime::sched::wake::pay_wakes;
 
 /// Where [`claim`] looks.
@@ -74,7 +74,7 @@ pub(super) fn claim(gp: &G, mp: &'static M, from: Source) -> bool {
 
 #[inline(never)]
 fn claim_next(mp: &'static M, from: Source) -> bool {
-    let held = hold(mp);
+    let held = hold_p(mp);
     let Some(pp) = held.p() else { return false };
     if !queue_is_next(mp, pp) {
         return false;
@@ -96,7 +96,7 @@ fn claim_next(mp: &'static M, from: Source) -> bool {
 /// thread-locals of its own. False if nothing has happened.
 #[inline(always)]
 pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
-    let held = hold(mp);
+    let held = hold_p(mp);
     let next_tp = next.ext.tp.get();
     let locked = !gp.lockedm.is_null() || !next.lockedm.is_null();
     if next_tp == 0 || SANITIZED || locked || tracing() {
@@ -163,7 +163,7 @@ pub(super) unsafe fn run_claimed(mp: &'static M) -> ! {
         // SAFETY: as the caller says; claim has taken the G off its queue.
         unsafe { run_by_gogo(mp, gp, inherit_time) }
     }
-    let guard = begin(mp, gp, inherit_time);
+    let guard = make_running(mp, gp, inherit_time);
     // SAFETY: on g0, as the caller says. claim has taken the G off its queue, so it is this M's
     // alone, and mcall or newproc1 has filled `sched` since it last ran. mcall has set its thread
     // pointer.

@@ -45,7 +45,7 @@ use crate::runtime::arch::systemstack_scannable;
 use crate::runtime::base::debug::detach_always;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::{nanotime, this_thread_cpu_time};
-use crate::runtime::base::this::{Held, getm, goroutine, hold, releasem};
+use crate::runtime::base::this::{Held, getm, goroutine, hold_p, releasem};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, M, P, PRUNNING, PSYSCALL, WaitReason, sched};
 use crate::runtime::data::turns::Turn;
@@ -185,7 +185,7 @@ fn get_p(mp: &'static M) -> bool {
 
 /// The goroutine of `mp`, which has lost its P, leaves `mp`. Gets a P for what comes next, if there
 /// is one at once. On g0.
-pub(super) fn leave(mp: &'static M) -> bool {
+pub(super) fn leave_m(mp: &'static M) -> bool {
     let got = get_p(mp);
     attached(mp);
     got
@@ -207,7 +207,7 @@ pub(in crate::runtime) fn hold_with_p() -> (&'static G, &'static M, Held) {
     let (gp, mp) = goroutine();
     // Held while the goroutine waits, too: the handler of a signal that came meanwhile might wait
     // for another P.
-    let held = hold(mp);
+    let held = hold_p(mp);
     if held.p().is_none() && !get_p(mp) {
         systemstack_scannable(|| {
             // Waiting, so that the goroutine can be suspended meanwhile: the suspender may have the

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::mcall;
 use crate::runtime::arch::tsan;
-use crate::runtime::base::this::{getm, hold, this_m, whoami, with_room};
+use crate::runtime::base::this::{getm, hold_p, this_m, whoami, with_room};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, TraceBlockReason, WaitReason};
 use crate::runtime::embed::trace::{Event, trace};
@@ -97,7 +97,7 @@ pub(crate) fn explore_run<T, R>(
     drop(held);
     let result = made.map(|made| {
         // SAFETY: on a goroutine. `next` makes it ready, which begins when this has left.
-        unsafe { gopark(Some(begin), ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 1) };
+        unsafe { gopark(Some(begin_run), ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 1) };
         look_at_end(begun, |seen| look(made, seen))
     });
     let (_, _, held) = hold_with_p();
@@ -145,7 +145,7 @@ unsafe fn clear(run: &mut Run) {
 }
 
 /// The run begins: its driver waits.
-unsafe extern "C" fn begin(_driver: *mut G, _: *mut c_void) -> bool {
+unsafe extern "C" fn begin_run(_driver: *mut G, _: *mut c_void) -> bool {
     // SAFETY: on g0, where the P is kept, if there is one; without, nobody else has it who would
     // use the run, as it doesn't go yet.
     unsafe { run() }.goes = true;
@@ -213,7 +213,7 @@ fn explored_point(what: &'static str) {
     if !is_explored(gp) || mp.locks.get() != 0 || std::thread::panicking() {
         return;
     }
-    let held = hold(mp);
+    let held = hold_p(mp);
     let Some(pp) = held.p() else { return };
     let goes_on = tsan::ignore_accesses(|| with_room(|| stays(gp, pp)));
     drop(held);
@@ -221,7 +221,7 @@ fn explored_point(what: &'static str) {
         // SAFETY: on a goroutine that holds no lock; point_m has put it where it is found again.
         unsafe { mcall(point_m) }
     }
-    let _held = hold(getm());
+    let _held = hold_p(getm());
     if tells() {
         tsan::ignore_accesses(|| with_room(|| tell_of(gp, what)));
     }
@@ -285,6 +285,6 @@ pub(crate) fn value_for_program(n: usize) -> usize {
 #[cold]
 pub(in crate::runtime) fn value(n: usize) -> usize {
     let Some(mp) = this_m() else { return 0 };
-    let _held = hold(mp);
+    let _held = hold_p(mp);
     tsan::ignore_accesses(|| with_room(|| chosen_value(n)))
 }

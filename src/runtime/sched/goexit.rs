@@ -1,8 +1,9 @@
 //! The end of a goroutine, the wait for that, and when its G may be used again: Go's `goexit1`,
 //! `goexit0` and `gdestroy`. In Go no goroutine can be joined.
 //!
-//! A goroutine that may have a handle announces its end on its own stack ([`finish`]). Then it
-//! leaves for g0, which frees what the G has ([`gdestroy`]), and the G itself if it isn't held.
+//! A goroutine that may have a handle announces its end on its own stack ([`finish_goroutine`]).
+//! Then it leaves for g0, which frees what the G has ([`gdestroy`]), and the G itself if it isn't
+//! held.
 //!
 //! A G that has a handle isn't free when it ends: its result is in its home page. It is free once
 //! it has left its stack *and* the handle is gone. `ext.joiner` holds the state:
@@ -60,7 +61,7 @@ use crate::runtime::sched::schedule::{dropg, schedule};
 /// for it. If the handle is gone, calls `discard` for the result, before the thread-locals end, and
 /// returns what `discard` does.
 #[inline]
-pub(crate) fn finish(gp: &G, discard: impl FnOnce() -> bool) -> bool {
+pub(crate) fn finish_goroutine(gp: &G, discard: impl FnOnce() -> bool) -> bool {
     let has_locals = has_locals(gp);
     let announced = if has_locals { announce_return(gp) } else { announce_end(gp) };
     let panicked = !announced && discard();

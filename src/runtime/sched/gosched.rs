@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::runtime::arch::{gogo, mcall, procyield};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{getm, goroutine, hold};
+use crate::runtime::base::this::{getm, goroutine, hold_p};
 use crate::runtime::data::runtime2::{
     G, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSCANPREEMPTED, GWAITING, M, P, TraceBlockReason, sched,
 };
@@ -72,7 +72,7 @@ fn stays_alone(gp: &G, mp: &'static M) -> bool {
         stop_if_asked();
         return true;
     }
-    let held = hold(mp);
+    let held = hold_p(mp);
     let Some(pp) = held.p().filter(|pp| pp.local().is_empty() && nobody_waits(gp, pp)) else { return false };
     pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     true

@@ -18,7 +18,7 @@ use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::p::runq::runqempty;
 use crate::runtime::p::stop::{run_safe_point_fn_locked, stopped_for_another};
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
-use crate::runtime::sched::detach::leave;
+use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::poll::wake_net_poller;
 use crate::runtime::sched::wake::pay_wakes;
 
@@ -124,7 +124,7 @@ pub(super) fn stoplockedm(mp: &'static M) {
     }
     if mp.ext.detached_since.load(Ordering::Relaxed) != 0 {
         // Its old P may be nobody's yet.
-        leave(mp);
+        leave_m(mp);
     }
     if !mp.p.is_null() {
         // Its P goes to one M, and there may be work for several.

@@ -13,9 +13,9 @@
 //!   and it may end. So what has to be read of it is read before.
 //! - Only `sched.lock` is taken in here, and a P's `timers_lock`. `sched.lock` is held for a few
 //!   instructions: it is dropped before a thread is made, and before the poller is woken.
-//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem` or `hold`. On g0
-//!   there is no P if the goroutine had lost it. After a call that may park or stop the M, both the
-//!   M and its P are asked for again.
+//! - A function that says "with a P" keeps the P by being on g0, or by `acquirem` or `hold_p`. On
+//!   g0 there is no P if the goroutine had lost it. After a call that may park or stop the M, both
+//!   the M and its P are asked for again.
 //! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and
 //!   `find_runnable` is cut in two for that: `arch` says why.
 //! - New work wakes a P, and an M that stops looking for work looks once more: `wake.rs` has the
@@ -38,7 +38,7 @@
 //! | `newproc.rs` | `newproc_from`, `newproc_at`, `enqueue`: Go's newproc |
 //! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
-//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish`, `wait_for_end`, `drop_handle`: joining |
+//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
 //! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |

@@ -21,7 +21,7 @@ use crate::runtime::mem::morestack_check::{forget_stack_limit, remember_stack_li
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::p::owner::releasep;
 use crate::runtime::prof::hooks::{thread_begins, thread_ends};
-use crate::runtime::sched::detach::leave;
+use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::schedule::schedule;
 
@@ -93,7 +93,7 @@ extern "C" fn gosched_mexit() {
     mp.freelink.set(sched().freem.get());
     sched().freem.set(Some(mp));
     unlock(&sched().lock);
-    if !mp.p.is_null() || leave(mp) {
+    if !mp.p.is_null() || leave_m(mp) {
         handoffp(releasep(mp));
     }
     trace(|| Event::ThreadDestroy(mp));

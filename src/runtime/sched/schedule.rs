@@ -22,7 +22,7 @@ use crate::runtime::p::runq::globrunqputbatch;
 use crate::runtime::p::runq::{globrunqget, globrunqput, runqget};
 use crate::runtime::p::stop::{asked_to_stop, end_if_forked, run_safe_point_fn};
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
-use crate::runtime::sched::detach::leave;
+use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::handoff::{gcstopm, let_turn, startlockedm, stoplockedm};
 use crate::runtime::sched::poll::{check_own_timers, earlier, poll_now, poll_or_stop};
 use crate::runtime::sched::steal::{Stolen, steal_work};
@@ -78,7 +78,7 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
 #[cold]
 #[inline(never)]
 fn find_p(mp: &'static M) {
-    if !leave(mp) {
+    if !leave_m(mp) {
         stopm(mp);
     }
 }
@@ -104,7 +104,7 @@ fn end_time_slice(pp: &P) {
 /// On g0 of `mp`, which has a P. `gp` is runnable, on no queue, and not locked to another M.
 #[inline(always)]
 pub(super) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
-    let guard = begin(mp, gp, inherit_time);
+    let guard = make_running(mp, gp, inherit_time);
     // SAFETY: on g0, as the caller says. The G was runnable and on no queue, so it is this M's
     // alone now, and mcall or newproc1 has filled `sched` since it last ran.
     unsafe { gogo(&gp.sched, guard) }
@@ -113,7 +113,7 @@ pub(super) unsafe fn execute(mp: &'static M, gp: &'static G, inherit_time: bool)
 /// Makes `gp` the goroutine that this M runs. Returns its guard, for gogo. The first part of Go's
 /// `execute`.
 #[inline(always)]
-pub(super) fn begin(mp: &'static M, gp: &'static G, inherit_time: bool) -> usize {
+pub(super) fn make_running(mp: &'static M, gp: &'static G, inherit_time: bool) -> usize {
     mp.curg.set(Some(gp));
     gp.m.set(Some(mp));
     casgstatus(gp, GRUNNABLE, GRUNNING);

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::{entersyscall_here, entersyscallblock_here, mcall, stack_pointer, systemstack};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{getm, hold};
+use crate::runtime::base::this::{getm, hold_p};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{
     G, GRUNNABLE, GRUNNING, GSYSCALL, M, Note, P, PGCSTOP, PIDLE, PSYSCALL, sched,
@@ -30,7 +30,7 @@ use crate::runtime::p::owner::{acquirep, pidleget, releasep, wirep};
 use crate::runtime::p::runq::globrunqput;
 use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_syscall, tell_taken, tick};
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
-use crate::runtime::preempt::ask::ask;
+use crate::runtime::preempt::ask::fail_stack_checks;
 use crate::runtime::sched::detach::attached;
 use crate::runtime::sched::gosched::gosched;
 use crate::runtime::sched::handoff::{handoffp, stoplockedm};
@@ -63,12 +63,12 @@ pub(crate) unsafe fn entersyscall() {
 #[unsafe(no_mangle)]
 extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
-    let held = hold(mp);
+    let held = hold_p(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscall: no g") };
     // From here on others see gp.sched, which systemstack would change.
     let save = || save(gp, pc, sp, bp);
     trace(|| Event::GoSysCall(gp));
-    begin(gp, pc, sp);
+    begin_syscall(gp, pc, sp);
     save();
     casgstatus(gp, GRUNNING, GSYSCALL);
     let Some(pp) = held.p() else {
@@ -115,7 +115,7 @@ fn without_p(mp: &'static M) {
 
 /// The first steps of both ways in: no copying of the stack until the call is over.
 #[inline(always)]
-fn begin(gp: &G, pc: usize, sp: usize) {
+fn begin_syscall(gp: &G, pc: usize, sp: usize) {
     gp.throwsplit.set(gp.ext.kind.get() == StackKind::Copying);
     gp.syscallsp.set(sp);
     gp.syscallpc.set(pc);
@@ -174,14 +174,14 @@ pub(crate) unsafe fn entersyscallblock() {
 #[unsafe(no_mangle)]
 extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
-    let held = hold(mp);
+    let held = hold_p(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscallblock: no g") };
     // Only this goroutine can start the world, so nobody could have its P meanwhile.
     if sched().gcwaiting.load(Ordering::SeqCst) && !mp.preemptoff.get().is_null() {
         throw("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
     }
     trace(|| Event::GoSysCall(gp));
-    begin(gp, pc, sp);
+    begin_syscall(gp, pc, sp);
     save(gp, pc, sp, bp);
     casgstatus(gp, GRUNNING, GSYSCALL);
     match held.p() {
@@ -211,7 +211,7 @@ pub(crate) unsafe fn exitsyscall() {
     if stack_pointer() > gp.syscallsp.get() {
         throw("exitsyscall: syscall frame is no longer valid");
     }
-    let held = hold(mp);
+    let held = hold_p(mp);
     gp.waitsince.set(0);
     let oldp = mp.oldp.get();
     mp.oldp.set(None);
@@ -227,14 +227,14 @@ pub(crate) unsafe fn exitsyscall() {
         // SAFETY: on a goroutine, as it is `curg`; exitsyscall0 puts it on a queue or runs it.
         unsafe { mcall(exitsyscall0) };
         // This may be another M, on another thread.
-        hold(getm()).p().inspect(|pp| tick(pp));
+        hold_p(getm()).p().inspect(|pp| tick(pp));
     }
     gp.syscallsp.set(0);
     gp.throwsplit.set(false);
     if fast {
         if gp.preempt.load(Ordering::Relaxed) {
             // newstack may have put the poisoned guard right meanwhile, during the call.
-            ask(mp, gp);
+            fail_stack_checks(mp, gp);
         }
         if user_disabled() {
             // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's across

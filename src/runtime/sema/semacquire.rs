@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{getm, goroutine, hold};
+use crate::runtime::base::this::{getm, goroutine, hold_p};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::runtime2::{Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
@@ -77,7 +77,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
 /// A sudog for the running goroutine, which is on no queue.
 fn waiter() -> &'static Sudog {
     let (_, mp) = goroutine();
-    let held = hold(mp);
+    let held = hold_p(mp);
     let s = acquire_sudog(mp);
     drop(held);
     s.ticket.set(0);

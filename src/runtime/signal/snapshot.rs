@@ -90,7 +90,7 @@ pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
         }
         usleep(100);
     }
-    let regs = copy_of_kept(gp, mp, &memory).or_else(|| ask(gp, mp, &memory));
+    let regs = copy_of_kept(gp, mp, &memory).or_else(|| request_snapshot(gp, mp, &memory));
     let pcs = regs.map(|regs| callers_of_copy(gp, &regs));
     REQUEST.state.store(FREE, Ordering::Release);
     pcs
@@ -169,7 +169,7 @@ pub(super) fn may_be_kept(mp: &M, regs: &Regs, f: impl FnOnce()) {
 
 /// Has the thread of `mp` copy the stack of `gp`; returns the registers. The caller has the request
 /// (TAKEN).
-fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
+fn request_snapshot(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     REQUEST.gp.store(gp.as_ptr(), Ordering::Relaxed);
     REQUEST.mp.store(ptr::from_ref(mp).cast_mut(), Ordering::Relaxed);
     REQUEST.room.store(memory.len() - BEYOND, Ordering::Relaxed);
@@ -205,7 +205,8 @@ fn ask(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
 /// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on
 /// the thread of `mp`, which has interrupted `interrupted` with these registers.
 pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
-    // Acquire pairs with `ask`. The signal also comes for preemption, and to other threads.
+    // Acquire pairs with `request_snapshot`. The signal also comes for preemption, and to other
+    // threads.
     if REQUEST.state.load(Ordering::Acquire) != ASKED
         || !ptr::eq(REQUEST.mp.load(Ordering::Relaxed), mp)
         || REQUEST.state.compare_exchange(ASKED, COPYING, Ordering::Acquire, Ordering::Relaxed).is_err()
@@ -229,7 +230,7 @@ pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
         // alone.
         unsafe { copy(gp, &regs, to, room).map(|regs| (*REQUEST.regs.get()).write(regs)).is_some() }
     });
-    // Release pairs with `ask`, which finds the copy.
+    // Release pairs with `request_snapshot`, which finds the copy.
     REQUEST.state.store(if copied { COPIED_IT } else { NOT_THERE }, Ordering::Release);
 }
 

@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 use crate::runtime::arch::{RECORD_ON_TOP, morestack_preempted_pc, parked_caller};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{Held, hold, this_m};
+use crate::runtime::base::this::{Held, hold_p, this_m};
 use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::runtime2::G;
 
@@ -84,7 +84,7 @@ impl Drop for FrameMapRegistration {
 /// The maps, to be changed. A thread that moves a stack meanwhile waits. So the caller keeps its P,
 /// and doesn't park in the allocator.
 fn change_maps() -> (Option<Held>, RwLockWriteGuard<'static, Vec<Registered>>) {
-    let held = this_m().map(hold);
+    let held = this_m().map(hold_p);
     (held, MAPS.write().unwrap_or_else(PoisonError::into_inner))
 }
 

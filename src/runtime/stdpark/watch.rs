@@ -24,12 +24,11 @@ static SET: AtomicBool = AtomicBool::new(false);
 /// entry's lock orders this and a look that hasn't found the wait.
 pub(super) fn watch() {
     if !SET.load(Ordering::Relaxed) && !SET.swap(true, Ordering::Relaxed) {
-        begin_timer(nanotime().saturating_add(period(PERIOD)), 0, look, ptr::null_mut());
+        begin_timer(nanotime().saturating_add(period(PERIOD)), 0, timer_fired, ptr::null_mut());
     }
 }
 
-/// The timer has fired.
-unsafe extern "C" fn look(t: *mut c_void, seq: usize) {
+unsafe extern "C" fn timer_fired(t: *mut c_void, seq: usize) {
     // SAFETY: a timer that begin_timer has set has itself as its argument, and is never freed.
     let t = unsafe { &*t.cast::<Timer>() };
     fire_timer(t, seq, |_| ());

@@ -67,7 +67,7 @@ impl Cancellation {
         W: FnOnce(),
     {
         let waiter = Waiter {
-            end: end::<G, W>,
+            end: end_waiter::<G, W>,
             give_up: ptr::from_ref(give_up).cast(),
             prev: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
@@ -76,7 +76,7 @@ impl Cancellation {
         let unlock = || unlock(&self.lock);
         if self.came.get() {
             // SAFETY: give_up is borrowed. The lock is held, and `unlock` releases it.
-            unsafe { end::<G, W>(waiter.give_up, &unlock) };
+            unsafe { end_waiter::<G, W>(waiter.give_up, &unlock) };
             return sleep();
         }
         self.push_front(&waiter);
@@ -117,7 +117,7 @@ impl Cancellation {
 ///
 /// # Safety
 /// `give_up` is a `G`, which stays until `unlock` has returned.
-unsafe fn end<G: Fn() -> Option<W>, W: FnOnce()>(give_up: *const (), unlock: &dyn Fn()) {
+unsafe fn end_waiter<G: Fn() -> Option<W>, W: FnOnce()>(give_up: *const (), unlock: &dyn Fn()) {
     // SAFETY: as the caller says.
     let wake = unsafe { (*give_up.cast::<G>())() };
     // The woken goroutine takes the lock to leave, so it is released before the wake.

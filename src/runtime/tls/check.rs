@@ -31,9 +31,9 @@ pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         let words = malloc_words(glibc, tp);
-        let outer = Thread::look();
+        let outer = Thread::current();
         with_thread_pointer(tp, probe, ptr::from_ref(glibc).cast_mut().cast());
-        let same = Thread::look() == outer;
+        let same = Thread::current() == outer;
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
         (glibc.deallocate_tls)(ptr::with_exposed_provenance_mut::<c_void>(tp), false);
         words.map_err(Failure::Unsupported)?;
@@ -63,7 +63,7 @@ pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
 struct Thread(usize, usize, usize);
 
 impl Thread {
-    fn look() -> Self {
+    fn current() -> Self {
         // SAFETY: asks for this thread's.
         let (thread, errno) = unsafe { (libc::pthread_self() as usize, libc::__errno_location().addr()) };
         Thread(thread_pointer(), thread, errno)
@@ -117,7 +117,7 @@ unsafe extern "C" fn destroyed(_: *mut c_void) {
 
 /// Looks around with the block's thread-locals, and ends as a goroutine does.
 unsafe extern "C" fn probe(glibc: *mut c_void) {
-    let Thread(tp, pthread, errno) = Thread::look();
+    let Thread(tp, pthread, errno) = Thread::current();
     FOUND.tp.store(tp, Ordering::Relaxed);
     FOUND.pthread_self.store(pthread, Ordering::Relaxed);
     FOUND.errno.store(errno, Ordering::Relaxed);

@@ -18,7 +18,7 @@ use crate::runtime::arch::cputicks;
 use crate::runtime::base::os::nanotime;
 use crate::runtime::report::symbols::{Symbols, Whose};
 use crate::runtime::trace::hash::FastMap;
-use crate::runtime::trace::recorder::cut;
+use crate::runtime::trace::recorder::truncate_text;
 use crate::runtime::trace::stack::{Frame, LOCATION, MAX_FRAMES, Stack, stack};
 
 /// The header of a trace.
@@ -231,7 +231,7 @@ impl Encoder {
         table.flush(&mut self.out);
         table.kind = Ev::Strings;
         for (text, id) in mem::take(&mut self.strings) {
-            let text = cut(&text);
+            let text = truncate_text(&text);
             let mut entry = vec![Ev::String as u8];
             number(&mut entry, id);
             number(&mut entry, text.len() as u64);

@@ -126,7 +126,7 @@ impl Note {
     fn labels(gp: &G) -> Note {
         let labels = get_prof_label(gp).unwrap_or_default();
         let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        Note::Label(cut(&pairs.join(", ")).into())
+        Note::Label(truncate_text(&pairs.join(", ")).into())
     }
 
     /// How many bytes its texts have.
@@ -157,9 +157,9 @@ impl Note {
     }
 }
 
-/// Records what the running goroutine says, in texts that were [`cut`]; nothing where no goroutine
-/// runs.
-pub(crate) fn say(note: Note) {
+/// Records an annotation of the running goroutine, whose texts went through [`truncate_text`].
+/// Records nothing where no goroutine runs.
+pub(crate) fn record_annotation(note: Note) {
     if on_goroutine() {
         wait_while(|| WAITING.load(Ordering::Relaxed) > MOST);
         let (_, mp, held) = hold_with_p();
@@ -185,7 +185,7 @@ pub(crate) fn new_task() -> u64 {
 }
 
 /// As much of a text as is written. Go's `tracev2.MaxEventTrailerDataSize`.
-pub(crate) fn cut(text: &str) -> &str {
+pub(crate) fn truncate_text(text: &str) -> &str {
     const MAX: usize = 1 << 10;
     prefix(text, MAX)
 }

@@ -139,7 +139,7 @@ pub(crate) fn start_trace(sink: Sink) -> io::Result<()> {
     alone("trace::start", || {
         is_busy(&ENABLED, "trace")?;
         sink.as_mut().map_or(Ok(()), |sink| theirs(|| sink.write_all(HEADER)))?;
-        add(|writer| writer.sink = sink.take())?;
+        change_writer(|writer| writer.sink = sink.take())?;
         ENABLED.store(true, Ordering::Relaxed);
         Ok(())
     })
@@ -156,7 +156,7 @@ pub(crate) fn stop_trace() -> io::Result<()> {
             return Err(nothing());
         }
         let result = on_thread(|| writer().as_mut().map_or(Ok(()), Writer::detach));
-        end();
+        end_unused_session();
         result?
     })
 }
@@ -170,7 +170,7 @@ pub(crate) fn start_flight(min_age: Duration, max_bytes: usize) -> io::Result<()
         is_busy(&FLIES, "flight recorder")?;
         // FLIES is set first: while it isn't, the thread drops a flight recorder.
         FLIES.store(true, Ordering::Relaxed);
-        add(|writer| writer.flight = Some(Flight::new(min_age, max_bytes)))
+        change_writer(|writer| writer.flight = Some(Flight::new(min_age, max_bytes)))
             .inspect_err(|_| FLIES.store(false, Ordering::Relaxed))
     })
 }
@@ -186,7 +186,7 @@ pub(crate) fn stop_flight() {
         if let Some(writer) = writer().as_mut().filter(|_| !FLIES.load(Ordering::Relaxed)) {
             writer.flight = None;
         }
-        end();
+        end_unused_session();
     });
 }
 
@@ -225,8 +225,8 @@ fn has_started() -> io::Result<()> {
 }
 
 /// Applies `change` to the writer, from a new generation on. Begins a session if there is none.
-fn add(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
-    end();
+fn change_writer(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
+    end_unused_session();
     let mut change = Some(change);
     // The result of a trace that is over, if it wasn't reported yet.
     let mut failed = Ok(());
@@ -301,7 +301,7 @@ fn snapshot(order: &mut Order) {
 }
 
 /// Ends recording if neither a trace nor a flight recorder is left.
-fn end() {
+fn end_unused_session() {
     if !is_recording() {
         set_recorder(None);
         *session() = 0;

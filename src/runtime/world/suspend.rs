@@ -16,7 +16,7 @@ use crate::runtime::g::status::{
 };
 use crate::runtime::m::turn::let_one_go;
 use crate::runtime::mem::sizes::running_guard;
-use crate::runtime::preempt::ask::{ask, preempt_m};
+use crate::runtime::preempt::ask::{fail_stack_checks, preempt_m};
 use crate::runtime::sched::ready::ready;
 
 /// What [`suspend_g`](crate::proc::suspend_g) has done to a goroutine. Go's `suspendGState`.
@@ -108,7 +108,7 @@ fn ask_to_park(gp: &'static G) {
     let mp = gp.m.get();
     if let Some(mp) = mp {
         gp.preempt_stop.store(true, Ordering::Relaxed);
-        ask(mp, gp);
+        fail_stack_checks(mp, gp);
     }
     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
     if let Some(mp) = mp {

@@ -95,7 +95,7 @@ pub(crate) mod this {
     /// As in the file that ships.
     pub(crate) struct Held(&'static M);
 
-    pub(crate) fn hold(mp: &'static M) -> Held {
+    pub(crate) fn hold_p(mp: &'static M) -> Held {
         mp.locks.set(mp.locks.get() + 1);
         Held(mp)
     }

@@ -3,7 +3,7 @@
 use std::mem;
 use std::ptr;
 
-use crate::runtime::base::this::{Held, held, hold};
+use crate::runtime::base::this::{Held, held, hold_p};
 use crate::runtime::data::runtime2::{M, Mutex, sched};
 use crate::runtime::lock::others;
 use crate::sim::count::{Event, Part};
@@ -21,7 +21,7 @@ fn is_scheds(l: &Mutex) -> bool {
 
 pub(crate) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, _: LockRank) {
     let Some(mp) = mp else { unreachable!("each thread has an M") };
-    mem::forget(hold(mp));
+    mem::forget(hold_p(mp));
     if !is_scheds(l) {
         return others::lock(l);
     }

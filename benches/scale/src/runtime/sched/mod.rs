@@ -119,7 +119,7 @@ pub(crate) fn mstart_main(pp: &'static P, task: Task) {
 pub(crate) mod detach {
     use crate::runtime::data::runtime2::M;
 
-    pub(crate) fn leave(_: &M) -> bool {
+    pub(crate) fn leave_m(_: &M) -> bool {
         false
     }
 }

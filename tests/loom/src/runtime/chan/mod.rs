@@ -50,7 +50,7 @@ pub(crate) mod ops {
     use std::sync::atomic::Ordering;
 
     use crate::runtime::base::this::Held;
-    use crate::runtime::chan::future::{Woken, end};
+    use crate::runtime::chan::future::{Woken, end_future_wait};
     use crate::runtime::data::hchan::Hchan;
     use crate::runtime::data::runtime2::{M, Sudog};
 
@@ -66,7 +66,7 @@ pub(crate) mod ops {
     ) {
         // SAFETY: the waiting receiver has a place for a value.
         unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() = *ep.cast() };
-        let woken = end(sg, true);
+        let woken = end_future_wait(sg, true);
         drop(unlockf());
         wake(woken);
     }

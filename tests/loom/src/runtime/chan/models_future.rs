@@ -11,8 +11,8 @@ use loom::sync::Mutex as LoomMutex;
 use loom::thread;
 
 use crate::runtime::chan::future::{
-    Waiting, end, enqueue_future, give_back, is_nobodys, leave_future, poll_future, release_future,
-    wake_future,
+    Waiting, end_future_wait, enqueue_future, give_back, is_nobodys, leave_future, poll_future,
+    release_future, wake_future,
 };
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
 use crate::runtime::data::hchan::{Hchan, Waitq};
@@ -117,7 +117,7 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
             // SAFETY: loom checks that no other access is at the same time.
             ordered.with_mut(|ordered| unsafe { *ordered = value });
         }
-        let woken = end(sg, true);
+        let woken = end_future_wait(sg, true);
         unlock(&c.lock);
         wake_future(woken);
         return true;
@@ -147,7 +147,7 @@ fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     }
     let woken = sg.map(|sg| {
         assert!(sent.is_some() && (is_nobodys(sg) || sg.ticket.get() == 0));
-        end(sg, true)
+        end_future_wait(sg, true)
     });
     unlock(&c.lock);
     if let Some(woken) = woken {

@@ -4,7 +4,7 @@
 use loom::thread;
 
 use crate::runtime::base::os::signal_comes;
-use crate::runtime::base::this::hold;
+use crate::runtime::base::this::hold_p;
 use crate::runtime::data::runtime2::{M, PIDLE};
 use crate::runtime::p::stop::take_from_syscall;
 use crate::runtime::preempt::ask::{Asked, ask_by_signal, preempt_m};
@@ -27,7 +27,7 @@ fn who_asks_again_is_heard() {
         let sysmon = thread::spawn(move || ask_by_signal(mp, Asked::Detach, 0));
         handle_signals(mp);
         // In the runtime: signals that come now do nothing.
-        let held = hold(mp);
+        let held = hold_p(mp);
         handle_signals(mp);
         drop(held);
         sysmon.join().unwrap();

@@ -4,7 +4,7 @@
 
 use loom::thread;
 
-use crate::runtime::base::this::{getm, hold, set_m};
+use crate::runtime::base::this::{getm, hold_p, set_m};
 use crate::runtime::data::atomic::{AtomicBool, Ordering, check};
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, sched};
 use crate::runtime::m::startm::next_started;
@@ -13,7 +13,7 @@ use crate::runtime::p::owner::acquirep;
 use crate::runtime::p::procs::{procs, set_gomaxprocs};
 use crate::runtime::p::stop::{asked_to_stop, take_from_syscall};
 use crate::runtime::preempt::ask::Asked;
-use crate::runtime::sched::detach::{hold_with_p, leave, lose_p};
+use crate::runtime::sched::detach::{hold_with_p, leave_m, lose_p};
 use crate::runtime::sched::handoff::{gcstopm, handoffp, let_turn};
 use crate::runtime::sched::syscall_made::{entersyscall, exitsyscallfast};
 use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning};
@@ -108,7 +108,7 @@ pub(in crate::runtime) fn need_p_and_park() {
 /// Parks the goroutine of `mp`, with all that this thread does then.
 pub(in crate::runtime) fn park(mp: &'static M) {
     if mp.p.is_null() {
-        leave(mp);
+        leave_m(mp);
     }
     find_runnable(mp);
     run_started();
@@ -161,7 +161,7 @@ fn who_is_kept_gets_it_when_sysmon_has_taken_it() {
             }
         });
         signal(mp, Asked::WaitForTurn);
-        touch(hold(mp).p().expect("a P"));
+        touch(hold_p(mp).p().expect("a P"));
         park(mp);
         sysmon.join().unwrap();
         assert_all_idle();
@@ -227,7 +227,7 @@ fn a_stop_of_the_world_takes_it_from_one_that_computes() {
 fn system_call(mp: &'static M) {
     // SAFETY: the end of the call is below.
     unsafe { entersyscall() };
-    let held = hold(mp);
+    let held = hold_p(mp);
     let oldp = mp.oldp.get();
     mp.oldp.set(None);
     let got = exitsyscallfast(mp, oldp);

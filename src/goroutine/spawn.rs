@@ -18,8 +18,8 @@ use crate::goroutine::join_handle::{
 use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
-    self, Inherited, Maker, Name, StackKind, call_on_begin, default_kind, drop_locals, enqueue, finish_goroutine,
-    fixed_kind, has_no_handle, init_with_handle, newproc1, newproc1_parked, note_panic,
+    self, Inherited, Maker, Name, StackKind, call_on_begin, default_kind, drop_locals, enqueue,
+    finish_goroutine, fixed_kind, has_no_handle, init_with_handle, newproc1, newproc1_parked, note_panic,
     own_locals_are_default, point, room_for, started, stop_if_asked, too_large, tsan, unwire,
     with_own_locals,
 };

@@ -53,15 +53,15 @@
 // | `pollable.rs` | `Pollable`: whatever can be polled |
 // | `limit.rs` | what ends an operation that waits: a timeout, a cancellation |
 // | `later.rs` | `go_when_readable`: waiting without a goroutine |
-// | `owner.rs` | the owner of a descriptor, and how it is dropped |
+// | `descriptor_owner.rs` | the owner of a descriptor, and how it is dropped |
 // | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
 
 mod connect;
 mod datagram;
+mod descriptor_owner;
 mod later;
 mod limit;
 mod options;
-mod owner;
 mod pollable;
 mod registration;
 mod resolve;

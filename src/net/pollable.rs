@@ -5,8 +5,8 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use crate::net::descriptor_owner::{Owner, is_tcp};
 use crate::net::limit::Limit;
-use crate::net::owner::{Owner, is_tcp};
 use crate::net::registration::{Registration, is_ready};
 use crate::runtime::Mode;
 

@@ -185,7 +185,7 @@ pub(crate) use g::status::{
 pub(crate) use g::values::Values;
 pub(crate) use g::values::{Inherited, Key, call_on_begin, drop_locals, with_values};
 pub(crate) use lock::note::{noteclear, notewakeup};
-pub(crate) use lock::port::{PortMutex, lock_of_port, unlock_of_port};
+pub(crate) use lock::port_mutex::{PortMutex, lock_of_port, unlock_of_port};
 pub(crate) use lock::{lock, unlock};
 pub(crate) use m::lockosthread::{lock_os_thread, locked_os_thread, unlock_os_thread, unwire};
 pub(crate) use m::sigstack::{init_sigmask, with_signals_blocked};
@@ -217,6 +217,7 @@ pub(crate) use report::{
 };
 pub(crate) use sched::coro::{coroswitch, coroswitch_of_two, newcoro};
 pub(crate) use sched::detach::{proc_pin, proc_unpin, set_max_detached};
+pub(crate) use sched::entersyscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
 pub(crate) use sched::exploration::{
     Limits, Seen, explore_run, explored_number, note_panic, point, value_for_program, wait_for_others,
 };
@@ -231,7 +232,6 @@ pub(crate) use sched::parker::Parker;
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{goready, injectglist};
 pub(crate) use sched::schedule::{become_system_goroutine, sched_enable_user};
-pub(crate) use sched::syscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
 pub(crate) use sema::join::wait_for_end_limited;
 pub(crate) use sema::notify_list::{
     notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,

@@ -138,7 +138,7 @@ pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, a
 /// `entersyscall`.
 ///
 /// # Safety
-/// As [`entersyscall`](crate::runtime::sched::syscall::entersyscall).
+/// As [`entersyscall`](crate::runtime::sched::entersyscall::entersyscall).
 #[inline(always)]
 pub(in crate::runtime) unsafe fn entersyscall_here() {
     // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.
@@ -148,7 +148,7 @@ pub(in crate::runtime) unsafe fn entersyscall_here() {
 /// [`entersyscall_here`] for a system call that blocks. Go's `entersyscallblock`.
 ///
 /// # Safety
-/// As [`entersyscall`](crate::runtime::sched::syscall::entersyscall).
+/// As [`entersyscall`](crate::runtime::sched::entersyscall::entersyscall).
 #[inline(always)]
 pub(in crate::runtime) unsafe fn entersyscallblock_here() {
     // SAFETY: on a goroutine without locks that leaves the system call again, as the caller says.

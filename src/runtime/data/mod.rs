@@ -72,7 +72,7 @@
 //! | `GWAITING` | `GRUNNING` | `run_waiting` (`sched/coro.rs`): a coroutine switch, which needs no queue |
 //! | `GRUNNING` | `GWAITING` | `cas_g_to_waiting`; back, `cas_g_from_waiting`: it works on g0, keeping its |
 //! | | | M, for `stopTheWorld`, `forEachP`, `dump_goroutines` or an embedder |
-//! | `GRUNNING` | `GSYSCALL` | `reentersyscall`, `entersyscallblock` (`sched/syscall.rs`) |
+//! | `GRUNNING` | `GSYSCALL` | `reentersyscall`, `entersyscallblock` (`sched/entersyscall.rs`) |
 //! | `GSYSCALL` | `GRUNNING` | `exitsyscall`, if there is a P at once |
 //! | `GSYSCALL` | `GRUNNABLE` | `exitsyscall0`, if there isn't |
 //! | `GDEAD` | `GSYSCALL` | `needm`, and back by `dropm` (`sched/extram.rs`): the G of an extra M |

@@ -272,7 +272,7 @@ pub struct MLockProfile {
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct MOS {
-    /// The id of this thread's profiling timer: `prof/timer.rs`.
+    /// The id of this thread's profiling timer: `prof/thread_timer.rs`.
     pub profile_timer: Cell<i32>,
     /// Whether it has such a timer.
     pub profile_timer_valid: AtomicBool,

@@ -20,13 +20,13 @@
 //! | `key.rs` | the protocol: two words and a futex. `key32`, `mutexContended` |
 //! | `mutex.rs` | `lock`, `unlock`, for callers that know their M, and with a rank; `lock2`, `unlock2`, which count the locks in the M; a mutex in a static |
 //! | `note.rs` | `noteclear`, `notewakeup`, `notesleep`, `notetsleep`, `notetsleep_internal` |
-//! | `port.rs` | a port's lock, whose memory may go when it is released: Go's protocol, one word |
+//! | `port_mutex.rs` | a port's lock, whose memory may go when it is released: Go's protocol, one word |
 //! | `rank.rs` | the ranks and their partial order; in debug builds `lockInit`, `lockWithRank`, `assertLockHeld`, `assertWorldStopped`, which do nothing in release builds |
 
 mod key;
 pub(super) mod mutex;
 pub(super) mod note;
-pub(super) mod port;
+pub(super) mod port_mutex;
 pub(super) mod rank;
 
 #[cfg(feature = "std")]

@@ -9,7 +9,7 @@ use crate::runtime::base::rand::cheaprand;
 use crate::runtime::base::this::whoami;
 use crate::runtime::g::callers::{callers, gcallers, left_at};
 use crate::runtime::prof::contention::{Contention, RATES, rate};
-use crate::runtime::prof::hooks::RECORD_CONTENTION;
+use crate::runtime::prof::profiler_hooks::RECORD_CONTENTION;
 
 /// The estimated number of waits and their total time, unrecorded waits included. Go's
 /// `blockRecord`.

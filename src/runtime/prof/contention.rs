@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::runtime::base::os::nanotime;
 use crate::runtime::data::runtime2::Sudog;
-use crate::runtime::prof::hooks::RECORD_CONTENTION;
+use crate::runtime::prof::profiler_hooks::RECORD_CONTENTION;
 
 /// The kind of a record. Go's `bucketType`.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -16,20 +16,20 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `hooks.rs` | the hooks that call the profiler, once one was started |
+//! | `profiler_hooks.rs` | the hooks that call the profiler, once one was started |
 //! | `contention.rs` | `Wait`, `released`, `mutex_event`: the code that reads the rates |
 //! | `buckets.rs` | `blockevent`, `mutexevent`, `saveblockevent`: stacks, and the waits there |
-//! | `timer.rs` | `set_rate`: the timers of threads |
+//! | `thread_timer.rs` | `set_rate`: the timers of threads |
 //! | `samples.rs` | `sigprof`: stacks, copied by handlers |
 //! | `walk.rs` | the frames of such a copy |
 
 #[cfg(feature = "pprof")]
 pub(super) mod buckets;
 pub(super) mod contention;
-pub(super) mod hooks;
+pub(super) mod profiler_hooks;
 #[cfg(feature = "pprof")]
 pub(super) mod samples;
 #[cfg(feature = "pprof")]
-pub(super) mod timer;
+pub(super) mod thread_timer;
 #[cfg(feature = "pprof")]
 pub(super) mod walk;

@@ -19,7 +19,7 @@ use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, M};
 use crate::runtime::g::callers::Pcs;
 use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
 use crate::runtime::g::status::readgstatus;
-use crate::runtime::prof::timer::periods;
+use crate::runtime::prof::thread_timer::periods;
 use crate::runtime::prof::walk::Copies;
 
 /// The number of samples that fit until the profiler takes them.

@@ -27,8 +27,8 @@ use crate::runtime::report::symbols::Symbols;
 #[cfg(feature = "pprof")]
 use crate::runtime::report::traceback::what_it_does;
 use crate::runtime::report::traceback::{Origin, traceback, write_header};
+use crate::runtime::sched::entersyscall::{entersyscall, exitsyscall};
 use crate::runtime::sched::exploration::explored_number;
-use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
 use crate::runtime::signal::snapshot;
 use crate::runtime::world::suspend::{resume_g, suspend_g_until};
 

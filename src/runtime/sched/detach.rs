@@ -55,7 +55,7 @@ use crate::runtime::m::turn::wait_for_turn;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::preempt::ask::Asked;
 use crate::runtime::preempt::libc_code::in_libc;
-use crate::runtime::sched::syscall::exitsyscallfast;
+use crate::runtime::sched::entersyscall::exitsyscallfast;
 
 /// How many goroutines that compute may wait for their turn before the others keep their P's for
 /// longer. Each takes a thread.

@@ -41,7 +41,7 @@ use crate::runtime::m::thread::{
 use crate::runtime::mem::morestack_check::{forget_stack_limit, remember_stack_limit};
 use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::STACK_GUARD;
-use crate::runtime::sched::syscall::{entersyscallblock, exitsyscall};
+use crate::runtime::sched::entersyscall::{entersyscallblock, exitsyscall};
 
 /// Lets the caller park while the result lives. On a goroutine nothing is needed, and the result is
 /// none; a thread that isn't the runtime's is made a goroutine.

@@ -40,7 +40,7 @@
 //! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
-//! | `syscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
+//! | `entersyscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |
 //! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves; `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
 //! | `extram.rs` | `must_wait`, `needm`, `dropm`, `oneNewExtraM`: a thread that isn't ours becomes a goroutine in order to wait |
@@ -246,6 +246,7 @@
 mod claim;
 pub(super) mod coro;
 pub(super) mod detach;
+pub(super) mod entersyscall;
 pub(super) mod exploration;
 pub(super) mod extram;
 pub(super) mod goexit;
@@ -259,5 +260,4 @@ pub(super) mod poll;
 pub(super) mod ready;
 pub(super) mod schedule;
 mod steal;
-pub(super) mod syscall;
 pub(super) mod wake;

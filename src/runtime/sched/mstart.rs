@@ -20,7 +20,7 @@ use crate::runtime::m::thread::{FREE_M_REF, FREE_M_WAIT};
 use crate::runtime::mem::morestack_check::{forget_stack_limit, remember_stack_limit};
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::p::owner::releasep;
-use crate::runtime::prof::hooks::{thread_begins, thread_ends};
+use crate::runtime::prof::profiler_hooks::{thread_begins, thread_ends};
 use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::schedule::schedule;

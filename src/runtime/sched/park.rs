@@ -17,8 +17,8 @@ use crate::runtime::data::runtime2::{
 };
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::{casgstatus, readgstatus};
-use crate::runtime::lock::port::PortMutex;
-use crate::runtime::lock::port::unlock_of_port;
+use crate::runtime::lock::port_mutex::PortMutex;
+use crate::runtime::lock::port_mutex::unlock_of_port;
 use crate::runtime::lock::unlock;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::sched::claim::{Source, claim, run_claimed, unclaim};

@@ -16,7 +16,7 @@ use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::libc_code::find_libc;
 use crate::runtime::preempt::preemptible::{is_async_safe_point, want_async_preempt};
-use crate::runtime::prof::hooks::sampler;
+use crate::runtime::prof::profiler_hooks::sampler;
 use crate::runtime::sched::detach::lose_p;
 use crate::runtime::sched::mstart::{badmorestackg0, badmorestackgsignal};
 use crate::runtime::signal::sigqueue::{signal_ignored, sigsend};

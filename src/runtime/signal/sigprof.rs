@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::runtime::arch::Sigctxt;
 use crate::runtime::data::runtime2::{G, M};
-use crate::runtime::prof::hooks::{Sampler, set_sampler};
+use crate::runtime::prof::profiler_hooks::{Sampler, set_sampler};
 use crate::runtime::prof::samples::{begin_samples, end_samples, is_sampling, sigprof};
-use crate::runtime::prof::timer::{begins, ends, is_from_timer, set_rate};
+use crate::runtime::prof::thread_timer::{begins, ends, is_from_timer, set_rate};
 use crate::runtime::signal::handler::{getsig, our_action, setsig};
 use crate::runtime::signal::sigqueue::sigsend;
 

@@ -29,7 +29,7 @@ use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::m::sigstack::with_signals_blocked;
 use crate::runtime::mem::morestack_check::stop_if_asked;
-use crate::runtime::sched::syscall::{entersyscall, exitsyscall};
+use crate::runtime::sched::entersyscall::{entersyscall, exitsyscall};
 use crate::runtime::stdpark::descriptors::{Waited, entry_for_call, is_ready, wait_for_one};
 use crate::runtime::stdpark::entry::{Entry, How};
 use crate::runtime::stdpark::gate::may_park;

@@ -9,8 +9,8 @@ mod models_lock;
 pub(crate) mod mutex;
 #[path = "../../../../../src/runtime/lock/note.rs"]
 pub(crate) mod note;
-#[path = "../../../../../src/runtime/lock/port.rs"]
-pub(crate) mod port;
+#[path = "../../../../../src/runtime/lock/port_mutex.rs"]
+pub(crate) mod port_mutex;
 pub(crate) mod rank;
 
 pub(crate) use mutex::{lock, unlock};

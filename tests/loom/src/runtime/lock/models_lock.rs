@@ -9,7 +9,7 @@ use loom::thread;
 
 use crate::runtime::base::os::MEMBARRIER;
 use crate::runtime::data::ext::MutexKey;
-use crate::runtime::lock::port::PortMutex;
+use crate::runtime::lock::port_mutex::PortMutex;
 
 /// What the models have in common of the two.
 trait Lock: Default + 'static {

@@ -2,6 +2,8 @@
 
 #[path = "../../../../../src/runtime/sched/detach.rs"]
 pub(crate) mod detach;
+#[path = "../../../../../src/runtime/sched/entersyscall.rs"]
+mod entersyscall_made;
 #[path = "../../../../../src/runtime/sched/handoff.rs"]
 pub(crate) mod handoff;
 #[cfg(test)]
@@ -22,8 +24,6 @@ mod models_wake;
 mod parker;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
-#[path = "../../../../../src/runtime/sched/syscall.rs"]
-mod syscall_made;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
 
@@ -139,10 +139,10 @@ pub(crate) mod ready {
 }
 
 /// System calls. A thread may sleep in one here without a goroutine.
-pub(crate) mod syscall {
+pub(crate) mod entersyscall {
     use crate::runtime::data::runtime2::Note;
     use crate::runtime::lock::note::notetsleep_internal;
-    pub(super) use crate::runtime::sched::syscall_made::exitsyscallfast;
+    pub(super) use crate::runtime::sched::entersyscall_made::exitsyscallfast;
 
     pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
         notetsleep_internal(n, ns, None)

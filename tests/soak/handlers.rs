@@ -5,7 +5,7 @@ use std::io::{PipeReader, Read, pipe};
 use std::mem;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,17 @@ use crate::ledger::{Count, count};
 
 /// How many signals there were.
 static SIGNALS: AtomicU32 = AtomicU32::new(0);
+/// Whether a wake was left to sysmon since the waiter has looked last. There is room for a few: if
+/// sysmon were late for more, it would wake all goroutines, and the ledger wouldn't be right.
+static LEFT: AtomicBool = AtomicBool::new(false);
 /// Where the handler writes.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn handler(_: c_int) {
     SIGNALS.fetch_add(1, Ordering::SeqCst);
-    futex(libc::FUTEX_WAKE, i32::MAX as u32);
+    if !LEFT.swap(true, Ordering::SeqCst) {
+        futex(libc::FUTEX_WAKE, i32::MAX as u32);
+    }
     // SAFETY: the kernel reads a byte. A pipe that is full is an error.
     unsafe { libc::write(PIPE.load(Ordering::Relaxed), ptr::from_ref(&1_u8).cast(), 1) };
 }
@@ -57,6 +62,8 @@ pub fn begin() -> PipeReader {
 /// Waits for the handler's wakes, of which none is lost.
 pub fn wait_for_wakes(end: Instant) {
     while Instant::now() < end {
+        // A signal from here on wakes; one before is seen.
+        LEFT.store(false, Ordering::SeqCst);
         let seen = SIGNALS.load(Ordering::SeqCst);
         futex(libc::FUTEX_WAIT, seen);
         count(Count::Signals, 1);

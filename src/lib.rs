@@ -60,9 +60,10 @@
 //! Elsewhere it can't be stopped, because the scheduler doesn't know what it holds there (Go's
 //! compiler does). There it [loses its P and keeps its thread](proc::preemption), on which it waits
 //! for its turn. A goroutine that blocks its thread (a read from a file, `println!` into a full
-//! pipe, `std::sync::Mutex` under contention, `thread::sleep`) loses its P soon; in [`blocking`] it
-//! does so without a signal. `GODEBUG=hogs=1` reports goroutines that keep their P. With the
-//! feature `std`, waits in std's code park instead, once the program has called `park_std_waits`.
+//! pipe, `std::sync::Mutex` under contention, `thread::sleep`) loses its P soon, by a signal; in
+//! [`blocking`] no signal is needed. `GODEBUG=hogs=1` reports goroutines that keep their P. With
+//! the feature `std`, waits in std's code park instead, once the program has called
+//! `park_std_waits`.
 //!
 //! Threads that aren't goroutines' can make goroutines, send and receive, and use locks, once the
 //! runtime has started. An operation that has to wait blocks such a thread.
@@ -72,8 +73,8 @@
 //! as it is used: a goroutine that waits near the base of its stack takes two pages (one, if it
 //! shares [thread-locals](#thread-locals)), and half a KiB of page tables. Memory that was unused
 //! for a second or two goes back to the system; [`proc::free_os_memory`] returns it at once. Below
-//! each stack is a guard page. When a goroutine overflows its stack, a report with a backtrace is
-//! printed, and the process ends with status 2.
+//! each stack is a guard page. When a goroutine overflows its stack, the process prints a report
+//! with a backtrace, and ends with status 2.
 //!
 //! # Thread-locals
 //!
@@ -89,21 +90,21 @@
 //! 24,000 goroutines at once, and more if `vm.max_map_count` is raised.
 //!
 //! Goroutines' own thread-locals need glibc 2.34 or later, in a program that is linked dynamically.
-//! They are tried out when the runtime starts, and where they don't work, [`run`] says why. There,
-//! and for goroutines by the million, a program can make them share the thread-locals of their
-//! threads, which halves their memory. It has to promise what that requires: see
-//! [`set_default_shared_locals`], or [`Builder::shared_locals`] for single goroutines. Goroutines
-//! that the raw layer and C programs make are of that kind.
+//! The runtime tries them out when it starts; where they don't work, [`run`] panics with the
+//! reason. There, and for goroutines by the million, a program can make goroutines share the
+//! thread-locals of their threads, which halves their memory. The program has to promise what that
+//! requires: see [`set_default_shared_locals`], or [`Builder::shared_locals`] for single
+//! goroutines. Goroutines that the raw layer and C programs make share thread-locals, too.
 //!
 //! State that the kernel keeps for a thread stays with the thread: its id (`gettid`), processors,
-//! priority, signal mask and signal stack. Code that changes one of these, or that needs the same
-//! one twice, [locks](lock_os_thread) its goroutine to the thread.
+//! priority, signal mask and signal stack. Code that changes such state, or that needs the same
+//! state twice, [locks](lock_os_thread) its goroutine to the thread.
 //!
-//! Goroutines can't use `pthread_exit` and `pthread_cancel`, which crash, mutexes with priority
-//! inheritance, which wait forever, and `pthread_getattr_np` and `pthread_join`. Load a library
-//! before the first `run` if its thread-locals are compiled for the initial-exec model or with TLS
-//! descriptors. (`docs/thread-locals.md` explains how all this works, and has a table of the state
-//! that stays with the thread.)
+//! Goroutines can't use these: `pthread_exit` and `pthread_cancel` (they crash), mutexes with
+//! priority inheritance (they wait forever), `pthread_getattr_np` and `pthread_join`. Load a
+//! library before the first `run` if its thread-locals are compiled for the initial-exec model or
+//! with TLS descriptors. (`docs/thread-locals.md` explains how all this works, and has a table of
+//! the state that stays with the thread.)
 //!
 //! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack. Code that
 //! isn't Rust, with a frame larger than the guard page, may jump over the guard page.
@@ -117,9 +118,9 @@
 //!
 //! In front of std's message a line names the goroutine:
 //! `goroutine 7 "worker", created at src/main.rs:3:5 in goroutine 1, panics:`. For that line the
-//! runtime, when it starts, puts a hook before std's, which costs nothing until there is a panic. A
-//! program's own hook isn't affected: a hook that was set before takes the place of std's, and one
-//! that is set later takes the place of the runtime's. In both, [`goid`] returns the number of the
+//! runtime puts a hook before std's when it starts, which costs nothing until there is a panic. A
+//! program's own hook isn't affected. If the program has set a hook before, the runtime sets none;
+//! a hook that is set later replaces the runtime's. In a hook, [`goid`] returns the number of the
 //! goroutine that panics.
 //!
 //! A goroutine that shares thread-locals keeps its thread while it unwinds, because std counts
@@ -129,11 +130,11 @@
 //!
 //! A failure that can't be an error value or a panic (a deadlock, an overflow, a corrupted run
 //! queue) ends the process with status 2. Before that, it prints `fatal error: ` and Go's message,
-//! and then each goroutine with its state, its stack and its maker. So does SIGQUIT (`Ctrl-\`),
-//! unless the program handles it; a program that wants to go on calls [`dump_goroutines`]. The
-//! report shows names of functions if the program has symbols, and files and lines if it has debug
-//! information. In gdb, `info goroutines` and `goroutine 7 bt` show the same for a process and for
-//! a core file; `tools/gosched-gdb.py` says how.
+//! and then each goroutine with its state, its stack and its maker. SIGQUIT (`Ctrl-\`) does the
+//! same, unless the program handles it; a program that wants to go on calls [`dump_goroutines`].
+//! The report shows names of functions if the program has symbols, and files and lines if it has
+//! debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same for a process
+//! and for a core file; `tools/gosched-gdb.py` says how.
 //!
 //! # The environment
 //!
@@ -141,7 +142,7 @@
 //!
 //! | variable | |
 //! | --- | --- |
-//! | `GOMAXPROCS` | how many P's there are; [otherwise](gomaxprocs) as many as processors that the process may use, and has time for, also when that changes |
+//! | `GOMAXPROCS` | the number of P's. [By default](gomaxprocs) it is the number of processors that the process may use, and has time for, also when that changes |
 //! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
 //! | `GOSCHED_STD` | 1: std's waits park the goroutine, in a program that has the feature `std`: see `park_std_waits` |
 //! | `GOSCHED_STACK_SIZE` | the default size of a goroutine's stack in bytes: see [`set_default_stack_size`] |
@@ -157,13 +158,13 @@
 //! | `detach=0` | a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits |
 //! | `dieonpanic=1` | a panic that nobody takes [ends the process](set_panic_mode) |
 //! | `hogs=1` | a goroutine that keeps its P from others is reported on stderr, with its stack |
-//! | `patience=PERCENT` | how long the runtime waits for a thread that is late before it goes on without it, in percent of the usual. It is for reports, traces and explorations. A very slow machine needs more |
-//! | `period=PERCENT` | how long the periods of the slow looks are, in percent of the usual. The looks are at deadlocks beside other threads (2 s), the limits of GOMAXPROCS (1 s), unneeded memory (1 s) and goroutines that a [test](testing) leaves (5 s). A test that waits for one of them needs less |
+//! | `patience=PERCENT` | how long the runtime waits for a late thread before it goes on without the thread, in percent of the usual time. It is for reports, traces and explorations. A very slow machine needs more |
+//! | `period=PERCENT` | how long the periods of the runtime's slow checks are, in percent of the usual time. The checks are for deadlocks beside other threads (2 s), the limits of GOMAXPROCS (1 s), unneeded memory (1 s) and goroutines that a [test](testing) leaves (5 s). A test that waits for such a check needs less |
 //! | `randomizescheduler=1` | goroutines run in an order that is hard to rely on |
 //! | `schedtrace=1000` | every 1,000 milliseconds a line on stderr shows the scheduler's state; with `scheddetail=1` also each P, M and G |
 //! | `stdpark=0` | `park_std_waits` does nothing |
-//! | `tracebackancestors=5` | a report shows where a goroutine's maker was, and the maker of that goroutine, up to 5 levels |
-//! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace] is written to this file; with `tracecrash`, that of its last seconds |
+//! | `tracebackancestors=5` | a report shows where a goroutine's maker was, and the maker's maker, up to 5 levels |
+//! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace] is written to this file; with `tracecrash`, the trace of its last seconds |
 //! | `updatemaxprocs=0` | GOMAXPROCS keeps its first value |
 //!
 //! The other settings are for [copying stacks](proc::copying_stacks#finding-out).

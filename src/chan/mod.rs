@@ -6,7 +6,7 @@
 //!
 //! A channel has the capacity that [`bounded`] is given. With capacity 0 a send waits for its
 //! receive, and the value goes from one goroutine's stack directly to the other's. There is no
-//! unbounded channel: Go has none, as its queue would grow until there is no memory left.
+//! unbounded channel, as in Go: its queue would grow until there is no memory left.
 //!
 //! ```
 //! use gosched::chan::bounded;
@@ -26,8 +26,9 @@
 //! `recv` and the like block that thread while they wait. Before that, and inside
 //! [`blocking`](crate::blocking), they panic where they would have to wait.
 //!
-//! `select!` has, besides what Go's has, `biased;` for a fixed order, arms with a condition, and
-//! arms with an `Option` of a handle; [`Select`] is one that is put together at run time.
+//! Besides the features of Go's `select`, `select!` has `biased;` for a fixed order, arms with a
+//! condition, and arms with an `Option` of a handle. [`Select`] is a `select!` that is put together
+//! at run time.
 //!
 //! Underneath is [`hchan`], Go's channel, without types.
 

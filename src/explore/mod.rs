@@ -69,11 +69,11 @@
 //!   memory orderings, and ThreadSanitizer finds data races.
 //! - The same choices must give the same run. So the closure makes all its state. It depends on no
 //!   address, and on no random numbers or times except the run's.
-//! - A schedule has one processor. An operation that blocks the thread blocks all goroutines:
-//!   [`blocking`](crate::blocking) calls its closure at once. Sockets panic, with [`pipe()`] as the
-//!   replacement, and so does [`signal`](crate::signal). [Traces](crate::trace) begin and end
-//!   outside. A schedule fails if a thread, or a goroutine that isn't the closure's, wakes one of
-//!   the closure's.
+//! - A schedule has one processor. An operation that blocks the thread blocks all goroutines.
+//!   [`blocking`](crate::blocking) calls its closure at once. Sockets panic, and so does
+//!   [`signal`](crate::signal); [`pipe()`] replaces sockets. [Traces](crate::trace) begin and end
+//!   outside of explorations. A schedule fails if a thread, or a goroutine that isn't the
+//!   closure's, wakes one of the closure's.
 //! - A panic fails the schedule even if its goroutine is joined. Catch an expected panic in the
 //!   goroutine.
 //! - A schedule that has failed leaves its goroutines behind: their stacks are lost, and the values

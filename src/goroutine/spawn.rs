@@ -1,6 +1,6 @@
 //! Making goroutines of closures: `go`, `Builder`, and what such a goroutine runs.
 //!
-//! The closure comes and goes by the slot of the G. The maker puts it there (`fill`), and the
+//! The slot of the G carries the closure. The maker puts the closure there (`fill`), and the
 //! goroutine's function (`body`) takes it out, calls it, and leaves the result to the handle.
 //!
 //! A goroutine uses thread-locals of its own, or those of the thread that it runs on.
@@ -26,21 +26,22 @@ use crate::runtime::{
 
 /// Runs `f` on a new goroutine. Go's `go` statement.
 ///
-/// The goroutine goes on if the handle is dropped. A panic in it is printed by std's hook, ends the
-/// goroutine and nothing else, and is the error of [`join`](JoinHandle::join); if nobody joins it,
-/// the program goes on, unless [`set_panic_mode`](crate::set_panic_mode) has said otherwise.
+/// The goroutine goes on if the handle is dropped. A panic in the goroutine is printed by std's
+/// hook, ends the goroutine and nothing else, and is the error of [`join`](JoinHandle::join). If
+/// nobody joins the goroutine, the program goes on after a panic, unless
+/// [`set_panic_mode`](crate::set_panic_mode) ends it.
 ///
-/// The goroutine's stack never moves, has 256 KiB, which take memory only as they are used, and
-/// ends in a guard page. In a debug build, whose frames are several times as large, it has 1 MiB.
-/// [`Builder`] makes larger ones, and [`set_default_stack_size`] has all be larger. Its
-/// [thread-locals](crate#thread-locals) are in there, too, as those of a thread are: a few KiB, as
-/// a rule.
+/// The goroutine's stack never moves, and ends in a guard page. It has 256 KiB, which take memory
+/// only as they are used. In a debug build, whose frames are several times as large, it has 1 MiB.
+/// [`Builder::stack_size`] sets the size for one goroutine, and [`set_default_stack_size`] for all.
+/// The goroutine's [thread-locals](crate#thread-locals) are on its stack, too, as a thread's are: a
+/// few KiB, as a rule.
 ///
 /// What `f` captures, and its result, are on that stack, too: without optimisation up to three
 /// copies of each.
 ///
-/// It can be called on any thread once the runtime has started, which the first call of
-/// [`run`](crate::run) does.
+/// Any thread can call `go` once the runtime has started. The first call of [`run`](crate::run)
+/// starts it.
 ///
 /// ```
 /// gosched::run(|| {
@@ -66,15 +67,15 @@ where
     }
 }
 
-/// Sets how large the stack of a goroutine is, with its [thread-locals](crate#thread-locals), at
-/// least, if who makes it doesn't say that: of one that is made by [`go`], or by a [`Builder`]
-/// without [`stack_size`](Builder::stack_size). It is called before the first [`run`](crate::run).
-/// What `GOSCHED_STACK_SIZE` says goes before: with that in the environment, a program can be tried
-/// with larger stacks.
+/// Sets the default stack size, [thread-locals](crate#thread-locals) included. A goroutine gets at
+/// least `size` bytes if [`go`] makes it, or a [`Builder`] without
+/// [`stack_size`](Builder::stack_size). Call this before the first [`run`](crate::run).
+/// `GOSCHED_STACK_SIZE` in the environment overrides it, so that a program can be tried with larger
+/// stacks.
 ///
-/// Only what is used takes memory, but address space is reserved: a million stacks of 1 MiB are one
-/// of the 128 TiB that a process has. And the larger the stacks are, the more page tables they
-/// need. That is why the default isn't the 2 MiB of std's threads. Of 100,000 that wait, each took:
+/// Only what is used takes memory, but address space is reserved: a million stacks of 1 MiB take
+/// one of the 128 TiB that a process has. Larger stacks also need more page tables, which is why
+/// the default isn't the 2 MiB of std's threads. Each of 100,000 waiting goroutines took:
 ///
 /// | stack | memory | page tables | address space |
 /// | --- | ---: | ---: | ---: |
@@ -134,12 +135,11 @@ pub fn set_default_stack_size(size: usize) -> io::Result<()> {
 ///   parked, as in the loop below. The rule applies to functions after inlining, also of code from
 ///   other crates: a generator of random numbers, a log's context, an allocator's cache. The remedy
 ///   is `#[inline(never)]` on a function around the use.
-/// - A point that can park is every operation of this crate that waits: of a channel, a lock of
-///   [`sync`](crate::sync), a join, a yield. It is also [`go`](crate::go) and
-///   [`check`](crate::check), the end of [`blocking`](crate::blocking), and each instruction of a
-///   function that was declared [`preemptible!`](crate::preemptible). (Don't hold a
-///   `std::sync::MutexGuard` across such a point, either: it has to be dropped on the thread that
-///   locked.)
+/// - Every operation of this crate that waits is a point that can park: of a channel, a lock of
+///   [`sync`](crate::sync), a join, a yield. So are [`go`](crate::go) and [`check`](crate::check),
+///   the end of [`blocking`](crate::blocking), and each instruction of a function that was declared
+///   [`preemptible!`](crate::preemptible). (Don't hold a `std::sync::MutexGuard` across such a
+///   point, either: it has to be dropped on the thread that locked.)
 /// - **Code that isn't Rust touches the pages of its stack in order**, as rustc's code does, so
 ///   that an overflow hits the guard page. If the kernel has no guard regions (before Linux 6.13)
 ///   and the process has no mappings left, further stacks have no guard page, and a line on stderr
@@ -202,24 +202,23 @@ pub(crate) fn cannot(what: &str, error: &io::Error) -> ! {
 #[must_use = "a builder makes nothing until `go` is called"]
 pub struct Builder {
     pub(super) name: Name,
-    /// What is to be otherwise than with [`go`].
+    /// How the goroutine differs from those of [`go`], if it does.
     pub(super) special: Option<Special>,
 }
 
 /// A kind of goroutine that isn't the usual one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Special {
-    /// What the stack was set to, or the size that can't be.
+    /// The stack that was set, if any; as an error, the size that is too large.
     pub(super) stack: Result<Option<StackKind>, usize>,
-    /// Whether it is to have thread-locals of its own, if that was said.
+    /// Whether the goroutine has thread-locals of its own, if that was set.
     pub(super) own_locals: Option<bool>,
 }
 
 impl Special {
     pub(super) const NOTHING: Special = Special { stack: Ok(None), own_locals: None };
 
-    /// The kind, where `usual` is that of one of which nothing was said but whose thread-locals it
-    /// has.
+    /// Returns the kind of goroutine to make. `usual` supplies the stack if no size was set.
     #[cold]
     pub(super) fn kind(&self, usual: StackKind) -> io::Result<StackKind> {
         if !started() {
@@ -247,8 +246,8 @@ impl Builder {
     }
 
     /// Names the goroutine, for reports and the messages of panics; these show the first 31 bytes,
-    /// with escapes for control characters. So any text may be a name; one with a NUL, which std's
-    /// `Builder` refuses, is none for a thread.
+    /// with escapes for control characters. So any text may be a name, even with a NUL, which std's
+    /// `Builder` refuses for a thread.
     ///
     /// It isn't the name of [`std::thread::current`]. Only std can set that, for a thread that it
     /// starts: where goroutines have [thread-locals of their own](crate#thread-locals), it is
@@ -272,8 +271,8 @@ impl Builder {
         Builder { name: Name::new(name), ..self }
     }
 
-    /// Sets the size of the stack to at least `size` bytes, up to 1 GiB: it is rounded up to a
-    /// power of two of pages. Only what is used takes memory. What it is otherwise, [`go`] says.
+    /// Sets the size of the stack to at least `size` bytes, up to 1 GiB. The size is rounded up to
+    /// a power of two of pages. Only what is used takes memory. [`go`] says what the default is.
     ///
     /// ```
     /// gosched::run(|| {
@@ -310,8 +309,8 @@ impl Builder {
     /// - The kernel has no mapping left for the guard page
     ///   ([`OutOfMemory`](io::ErrorKind::OutOfMemory)).
     /// - The stack size is more than 1 GiB ([`InvalidInput`](io::ErrorKind::InvalidInput)).
-    /// - It is to have [thread-locals of its own](crate#thread-locals), and can't here
-    ///   ([`Unsupported`](io::ErrorKind::Unsupported)).
+    /// - The goroutine is to have [thread-locals of its own](crate#thread-locals), which don't work
+    ///   here ([`Unsupported`](io::ErrorKind::Unsupported)).
     #[doc(alias = "spawn")]
     #[track_caller]
     #[inline]
@@ -385,10 +384,10 @@ impl Builder {
         scope.make_goroutine(self, Location::caller(), &mut Some(f))
     }
 
-    /// Makes a goroutine that runs the function in `f`, and takes it, and then calls `then`. Before
-    /// that `f` is dropped, and so is the result if the handle is gone; otherwise the handle drops
-    /// it. `then` gets the G, and is told whether `f` panicked and there was no handle to take
-    /// that.
+    /// Takes the function out of `f`, and makes a goroutine that runs it and then calls `then`. The
+    /// function is dropped before that call, and so is the result if the handle is gone; otherwise
+    /// the handle drops the result. `then` gets the G, and whether the function panicked with no
+    /// handle to take the panic.
     ///
     /// # Safety
     /// What `F` and `T` borrow lives until `then` is called, and what the handle's `T` borrows
@@ -407,8 +406,8 @@ impl Builder {
         T: Send,
         N: FnOnce(&'static G, bool) + Send,
     {
-        // Here as in the prologue of Go's newproc: a loop of this is seldom where a signal can stop
-        // it.
+        // A check, as in the prologue of Go's newproc: a signal can seldom stop a loop of such
+        // calls.
         stop_if_asked();
         let gp = newproc1(body::<F, T, N>, self.kind()?, &self.maker(created_at))?;
         init_with_handle(gp);
@@ -419,8 +418,8 @@ impl Builder {
         Ok(gp)
     }
 
-    /// Makes a goroutine of the function in `f` that has no handle and doesn't run yet: it waits
-    /// for a descriptor, and the caller, or who that passes it to, makes it ready.
+    /// Makes a goroutine of the function in `f` that has no handle and doesn't run yet. It waits
+    /// for a descriptor, and the caller, or code that the caller passes it to, makes it ready.
     ///
     /// # Errors
     /// As [`go`](Self::go).
@@ -436,7 +435,8 @@ impl Builder {
         type Then = fn(&'static G, bool);
         let maker = self.maker(created_at);
         let gp = newproc1_parked(body::<F, (), Then>, self.kind()?, &maker, WaitReason::IOWait)?;
-        // SAFETY: the G is new, and nobody has it who makes it ready; it runs the body of these.
+        // SAFETY: the G is new, and no code that makes it ready has it yet; it runs the body of
+        // these.
         unsafe { fill(gp, f, lose as Then, inherited) };
         Ok(gp)
     }
@@ -444,14 +444,14 @@ impl Builder {
     /// The kind to make.
     ///
     /// # Errors
-    /// If the runtime hasn't started, the stack size is too large, or it can't have thread-locals
-    /// of its own here.
+    /// If the runtime hasn't started, the stack size is too large, or goroutines can't have
+    /// thread-locals of their own here.
     #[inline(always)]
     pub(crate) fn kind(&self) -> io::Result<StackKind> {
         self.special.as_ref().map_or_else(default_kind, |special| special.kind(fixed_kind()))
     }
 
-    /// What reports will say of where the goroutine comes from.
+    /// What reports will say about the goroutine's origin.
     #[inline(always)]
     pub(crate) fn maker(&self, created_at: &'static Location<'static>) -> Maker<'_> {
         Maker { name: &self.name, created_at: Some(created_at), callerpc: 0 }
@@ -568,10 +568,10 @@ where
     then(gp, panicked);
 }
 
-/// The goroutine's function has ended, with a payload or the result at `value`: leaves that to the
-/// handle, or drops it if there is none, and ends what is the goroutine's own. Says whether there
-/// was a panic that nobody takes. (The same for all functions that return a `T`, and so compiled
-/// once for these.)
+/// Ends a goroutine whose function has ended with a payload, or with the result at `value`. Leaves
+/// the payload or result to the handle, or drops it if there is no handle, and ends the goroutine's
+/// locals. Returns whether there was a panic that nobody takes. (This is the same for all functions
+/// that return a `T`, and so is compiled once for them.)
 ///
 /// # Safety
 /// There is a payload or a result, and the slot is empty. `gp` is the caller.
@@ -599,7 +599,7 @@ unsafe fn deliver_outcome<T>(gp: &'static G, payload: Option<Payload>, value: *m
     })
 }
 
-/// The goroutine's function has ended by unwinding, with this.
+/// Notes that the goroutine's function has ended by unwinding with `payload`.
 #[cold]
 #[inline(never)]
 fn note_end(payload: &(dyn Any + Send)) {
@@ -608,8 +608,8 @@ fn note_end(payload: &(dyn Any + Send)) {
     }
 }
 
-/// Moves the value of `from`, which is there, to `to`: by its address, since without optimisation
-/// each function that a value is passed to has a copy of it on its stack.
+/// Moves the value of `from`, which has one, to `to`. It goes by address, since without
+/// optimisation each function that takes a value has a copy of the value on its stack.
 ///
 /// # Safety
 /// `to` is a place for a `V`.

@@ -1,4 +1,4 @@
-//! Sockets, pipes and the like, on which goroutines wait, and no threads with them. Go's `net`.
+//! Sockets, pipes and the like. A goroutine that waits for one holds no thread. Go's `net`.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -24,9 +24,9 @@
 //! ```
 //!
 //! [`Pollable`] wraps anything with a descriptor that the kernel can poll. [`TcpStream`] and the
-//! like are `Pollable`s of std's types of the same names, and have their functions; for others
-//! there is [`get_ref`](Pollable::get_ref). (Don't call `set_nonblocking(false)` there: operations
-//! would then block the thread, and its P.)
+//! like are `Pollable`s of std's types of the same names, and have the functions of these types.
+//! Call functions that are missing by [`get_ref`](Pollable::get_ref). (Don't call
+//! `set_nonblocking(false)` there: operations would then block the thread, and its P.)
 //!
 //! | to | in Go | here |
 //! | --- | --- | --- |

@@ -26,7 +26,7 @@
 //! | `lock` | futex mutexes, notes, ranks |
 //! | `tls` | a goroutine's own thread-locals |
 //! | `embed` | hooks, the tracer |
-//! | `base` | Linux, settings, stderr, `throw`, who runs here |
+//! | `base` | Linux, settings, stderr, `throw`, the running G and M |
 //! | `arch` | the Rust side of `asm/` |
 //! | `data` | g, m, p, schedt, sudog, hchan, timer: structs |
 //!
@@ -40,12 +40,12 @@
 //!
 //! # Rules between rooms
 //!
-//! - A face uses the runtime, by what this file re-exports, and no other face.
+//! - A face uses what this file re-exports of the runtime, and no other face.
 //! - A room uses rooms on lower floors. A test reads every path and fails on one that goes up,
 //!   unless it is in the table below.
-//! - A room that has to call up to an unknown function gets that function as a value. `throw` calls
-//!   the reporter that `start` registers; a new M runs its `mstartfn`; a park calls its `unlockf`;
-//!   a timer calls its `f`; an embedder has hooks, and a tracer gets events.
+//! - A room that has to call a function of a higher floor gets that function as a value. `throw`
+//!   calls the reporter that `start` registers; a new M runs its `mstartfn`; a park calls its
+//!   `unlockf`; a timer calls its `f`; an embedder has hooks, and a tracer gets events.
 //! - Assembly calls Rust by symbol. `gosched_newstack`, `gosched_goexit0`, `gosched_mstart0` and so
 //!   on are in the rooms to which they belong, not in `arch`.
 //!

@@ -5,9 +5,9 @@
 //! come, and the sleeper would be forgotten. But a swap waits until everything that the critical
 //! section wrote has left the store buffer, and in a short section that is most of the cost. On the
 //! machine this was measured on, a locked section with two stores takes 13.5 ns with a swap at its
-//! end, and 7.2 ns with a store. The scheduler and the channels are made of such sections.
-//! So here it is two words, of which only the owner writes the first, and `unlock` is a store
-//! and a load:
+//! end, and 7.2 ns with a store. The scheduler and the channels are made of such sections. So here
+//! the mutex is two words. Only the owner writes the first word, and `unlock` is a store and a
+//! load:
 //!
 //! ```text
 //!     unlock                             a thread that must sleep
@@ -26,13 +26,13 @@
 //! a round of spinning, so it is rare. Where the kernel has no `membarrier`, unlock has the fence.
 //!
 //! The futex is the word that an unlock clears before it wakes: a sleeper that isn't in the kernel
-//! yet finds it cleared, and tries again. An unlock wakes one; that one puts the 1 back when it
-//! has the lock, for the others that may sleep.
+//! yet finds it cleared, and tries again. An unlock wakes one sleeper, which puts the 1 back when
+//! it has the lock, for others that may sleep.
 //!
 //! Between (1) and (2) the lock is free. Another thread may take it, be the last to need it, and
-//! free its memory. So a lock that a goroutine's park releases (`gopark`'s unlockf), after which
-//! that goroutine may do so at once, is never in memory that is given back: the semaphores' and
-//! conditions' locks are in tables, and channels are kept (`chan/pool.rs`).
+//! free its memory. Once a goroutine's park has released a lock (`gopark`'s unlockf), that
+//! goroutine may do so at once. So such a lock is never in memory that is given back: the
+//! semaphores' and conditions' locks are in tables, and channels are kept (`chan/pool.rs`).
 
 use crossbeam_utils::Backoff;
 
@@ -114,7 +114,7 @@ impl MutexKey {
     /// Releases the lock. Its memory must stay until this returns.
     ///
     /// Whether it was held is checked by the ranks, in debug builds, and not here: to read a word
-    /// shortly after the CAS that changed it costs as much as another one.
+    /// shortly after the CAS that changed it costs as much as another CAS.
     #[inline(always)]
     pub(in crate::runtime) fn unlock(&self) {
         self.locked.store(UNLOCKED, Ordering::Release);

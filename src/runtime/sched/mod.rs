@@ -8,14 +8,14 @@
 //! changes the goroutine's state, parts it from the M (`dropg`), and runs another goroutine: it
 //! never returns.
 //!
-//! - **Once its state has changed, the goroutine belongs to others.** After `GRUNNABLE` and a
-//!   queue, or after `GWAITING` and the unlock that its park was for, another thread may run it,
-//!   and it may end. So what has to be read of it is read before.
+//! - **Once its state has changed, the goroutine belongs to others.** It is `GRUNNABLE` and in a
+//!   queue, or `GWAITING` and its park's lock is released. So another thread may run it, and it may
+//!   end. Its fields are read before.
 //! - Only `sched.lock` is taken in here, and a P's `timers_lock`. `sched.lock` is held for a few
 //!   instructions: it is dropped before a thread is made, and before the poller is woken.
 //! - A function that says "with a P" keeps the P by being on g0, or by `acquirem` or `hold_p`. On
-//!   g0 there is no P if the goroutine had lost it. After a call that may park or stop the M, both
-//!   the M and its P are asked for again.
+//!   g0 there is no P if the goroutine had lost it. After a call that may park or stop the M, look
+//!   up both the M and its P again.
 //! - `schedule` and `execute` are inlined into each function that `mcall` jumps to, and
 //!   `find_runnable` is cut in two for that: `arch` says why.
 //! - New work wakes a P, and an M that stops looking for work looks once more: `wake.rs` has the
@@ -33,11 +33,11 @@
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
-//! | `parker.rs` | `Parker`: a wait that anybody may end, as often as they like |
+//! | `parker.rs` | `Parker`: a wait that any thread may end, any number of times |
 //! | `ready.rs` | `goready`, `ready`, `injectglist` |
 //! | `newproc.rs` | `newproc_from`, `newproc_at`, `enqueue`: Go's newproc |
 //! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
-//! | `claim.rs` | the goroutine that comes next is known before the last one leaves |
+//! | `claim.rs` | the next goroutine is taken off its queue before the last one leaves |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
 //! | `entersyscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
@@ -75,9 +75,9 @@
 //! ```
 //!
 //! Three ways lead past `schedule`. A goroutine that leaves may have taken the next one off the
-//! queue before, which runs at once (`run_claimed`). A coroutine switch (`coroswitch_m`) runs the
-//! goroutine that waits at once. A system call keeps the M, and comes back to `schedule` only if
-//! there is no P at its end (`exitsyscall0`).
+//! queue before: that one runs at once (`run_claimed`). A coroutine switch (`coroswitch_m`) at once
+//! runs the goroutine that waits for it. A system call keeps the M, and comes back to `schedule`
+//! only if there is no P at its end (`exitsyscall0`).
 //!
 //! An M whose goroutine is locked to it has nothing to look for: `schedule` stops it
 //! (`stoplockedm`) until another M finds that goroutine and brings a P.
@@ -109,8 +109,9 @@
 //! At 8 only. An M spins if `2 * nmspinning` is less than the number of busy P's, so that about
 //! half as many do. It goes round all P's four times, each time in another random order, and takes
 //! half of a queue. In the last round it also runs the timers of others, and takes a `runnext`. If
-//! that P's owner runs, the thief takes it after 3 µs, as the owner is likely to run it right now.
-//! An M that doesn't spin goes on to 9; there `needspinning` may make it a spinner after all.
+//! the owner of that P runs, the thief waits 3 µs first, as the owner is likely to run that
+//! goroutine right now. An M that doesn't spin goes on to 9; there `needspinning` may make it a
+//! spinner after all.
 //!
 //! # Where it sleeps, and who wakes it
 //!
@@ -138,9 +139,9 @@
 //!
 //! # What was tried, or is known not to do
 //!
-//! Whether a thread should wake or sleep depends on what no thread can see (all queues at once),
-//! and on what nobody knows (whether there will be work in a moment). Go's authors rejected three
-//! simple answers, and this port with them, unmeasured:
+//! Whether a thread should wake or sleep depends on a state that no thread can see (all queues at
+//! once), and on the future (whether there will be work in a moment). Go's authors rejected three
+//! simple answers, and this port rejects them, too, unmeasured:
 //!
 //! - *One queue, one lock, all counts exact.* Then a thread could see everything, and every park
 //!   and every wakeup would queue for that lock.
@@ -156,17 +157,17 @@
 //! Waking, here:
 //!
 //! - *Go's `wakep` to the letter.* With all P's busy, it takes `sched.lock` each time to find that
-//!   no P is idle, and to set `needspinning`. Ours returns if that is set already.
+//!   no P is idle, and to set `needspinning`. Ours returns if `needspinning` is set already.
 //! - *Letting an M sleep without a second look, or without `needspinning`.* In either case the
 //!   models of `loom` end with work that nobody looks for.
 //! - *Every M without work spinning.* With many P's and little to do, they would only burn time.
 //!   About half as many may as P's are busy.
 //! - *Sysmon that looks every 20 µs whenever a P is used again.* In a server all P's are idle for
-//!   moments, thousands of times a second; a third of the switches of threads were sysmon's. Now it
-//!   must have slept for 1 ms.
+//!   moments, thousands of times a second, and a third of the switches of threads were sysmon's.
+//!   Now sysmon does so only if it has slept for more than 1 ms.
 //! - *Sysmon that notices only in its own time that a goroutine has begun, and has run for long.*
-//!   Then a slice ends up to 10 ms late at either side, as in Go. Ours looks every 2 ms while
-//!   goroutines take turns, and when a slice ends: that is after 10 to 12 ms.
+//!   Sysmon notices each up to 10 ms late, as in Go. Ours looks every 2 ms while goroutines take
+//!   turns, and when a slice ends. So a slice ends after 10 to 12 ms.
 //! - *Leaving `runnext` alone when a slice ends.* In Go the next goroutine meets a check soon. Here
 //!   two goroutines that make each other ready may have no checks, and kept all others out. So
 //!   `runnext` waits its turn, if the goroutine has left by itself.
@@ -176,9 +177,9 @@
 //!   for no time.
 //! - *Leaving the poller's sleeper there when its last wait was ended from outside,* as Go does.
 //!   The sleeper would sleep for nothing, and a deadlock would go unseen.
-//! - *Giving the kernel the time until the next timer.* It may be late by a thousandth of that, to
-//!   end several waits at once. A long limit is shortened by as much, and what is left is then a
-//!   short one.
+//! - *Giving the kernel the time until the next timer.* The kernel may be late by a thousandth of
+//!   that time, to end several waits at once. A long limit is shortened by as much, and the rest is
+//!   then a short limit.
 //!
 //! Switching:
 //!
@@ -188,19 +189,19 @@
 //!   switch can't be predicted so, as two goroutines call from different places: it ends in a jump.
 //! - *A Rust `thread_local!` for g.* The compiler may keep its address across a switch, after which
 //!   the goroutine is on another thread.
-//! - *Asking who runs here again and again.* It is three loads that wait for one another, and is
-//!   felt in a switch. A function that has its M passes it along.
+//! - *Looking up the running G or M again and again.* The look-up is three loads that wait for one
+//!   another, and shows in a switch. A function that has its M passes it along.
 //! - *A channel operation that handles threads that aren't ours in line.* It called itself and had
 //!   a destructor, so nobody could inline it: 23 % for `pingpong`, 26 % for `bufchan`. That part is
 //!   out of line.
-//! - *Measuring every eighth wait for a P,* as Go does. To read the clock takes half of a switch,
-//!   so one wait of 128 is measured here. And a park doesn't ask for the time: sysmon notes once a
-//!   minute which goroutines wait.
+//! - *Measuring every eighth wait for a P,* as Go does. Reading the clock takes half as long as a
+//!   switch, so one wait of 128 is measured here. And a park doesn't ask for the time: sysmon notes
+//!   once a minute which goroutines wait.
 //!
 //! Locks:
 //!
-//! - *Go's mutex, whose unlock is a swap.* A swap waits for the store buffer: 13.5 ns for a short
-//!   section, and 7.2 ns if it ends in a store. `lock/key.rs` has what that takes.
+//! - *Go's mutex, whose unlock is a swap.* A swap waits for the store buffer: a short section takes
+//!   13.5 ns, and 7.2 ns if it ends in a store. `lock/key.rs` says what a store requires.
 //! - *A count of sleepers beside the word, and a second kind of unlock for memory that may be
 //!   freed.* It was the first form with two words, and `loom` found it wrong. Now no such lock is
 //!   in memory that is given back.
@@ -209,10 +210,11 @@
 //!
 //! - *The G, and its stack, each in memory of its own.* The first touch of a page costs about 2 µs:
 //!   a goroutine that waits has one page, its home, with both. That is more memory than Go takes
-//!   (4,193 bytes to 2,744), and most of the time to make a million that park is the kernel's.
+//!   (4,193 bytes to 2,744). The kernel takes most of the time to make a million goroutines that
+//!   park.
 //! - *A guard by `mprotect` below each stack.* Each splits a mapping, and the 32,753rd fails. A
-//!   guard region splits nothing: a million leave 37 mappings, at 0.4 µs each, 0.3 in batches.
-//!   Where there are none, a budget.
+//!   guard region splits nothing: a million leave 37 mappings, and cost 0.4 µs each, 0.3 in
+//!   batches. Without guard regions, a budget limits the guards.
 //! - *Cutting one page at a time.* A guard and a first touch cost a system call and a fault each,
 //!   and are cheaper by the dozen: `malg` makes several G's where many are made.
 //! - *Moving the stack of a Rust closure.* It may keep a pointer to a local anywhere, and nothing
@@ -222,26 +224,26 @@
 //!   time.
 //! - *Small pages for large stacks.* From 4 MiB on, huge pages bring the price of growing into
 //!   fresh memory to a third, 0.3 ns a byte.
-//! - *A time for each thing that is free, to know when it may go back.* The least length of a list
-//!   in a second says the same, and costs a comparison.
+//! - *A time for each free object, to know when its memory may go back.* The least length of a free
+//!   list within a second says the same, and costs a comparison.
 //!
 //! Preemption and threads:
 //!
 //! - *Stopping goroutines anywhere, and running others on their thread.* A goroutine that is
-//!   stopped inside `malloc` holds its lock, and others would find their thread-locals half-done.
-//!   Code is preemptible if the program says so. In other code a goroutine loses its P only, and
-//!   its thread waits: `detach.rs`.
+//!   stopped inside `malloc` holds malloc's lock, and others would find the thread's thread-locals
+//!   half-done. Code is preemptible if the program says so. In other code a goroutine loses its P
+//!   only, and its thread waits: `detach.rs`.
 //! - *Only taking the P of a goroutine that computes.* Eight goroutines that lock a free mutex at
 //!   one P ran on several threads, 40 ns a lock in place of 26, and a hundred hogs were a hundred
 //!   busy threads.
 //! - *Sysmon making the thread for a P that it has taken.* That takes `malloc`'s lock, which a
-//!   goroutine that is kept from going on may hold. Letting all of them go on for that time let all
-//!   of them compute. So an M with a P makes a thread in advance (`m/startm.rs`).
+//!   goroutine that waits for its turn may hold. Letting all such goroutines go on meanwhile let
+//!   all of them compute. So an M with a P makes a thread in advance (`m/startm.rs`).
 //! - *Taking a thread that was on no processor for 0.1 ms to sleep.* On a busy machine such a
 //!   thread may wait for a processor: `/proc` tells.
 //! - *The caller of `run` as m0.* It could be deep in another goroutine when main ends elsewhere.
-//! - *A report of SIGQUIT in its handler,* as Go prints it: it takes memory, and the thread may
-//!   have the allocator locked. Sysmon prints it.
+//! - *A report of SIGQUIT in its handler,* as Go prints it: a report takes memory, and the thread
+//!   may have the allocator locked. Sysmon prints it.
 
 mod claim;
 pub(super) mod coro;

@@ -22,7 +22,7 @@ use crate::runtime::p::timer_heap::{adjusttimers, clear_deleted_timers, nobarrie
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
 
-/// What [`check_timers`] knows.
+/// What [`check_timers`] has found.
 pub(super) struct Checked {
     /// The time, 0 if it wasn't needed.
     pub(in crate::runtime) now: i64,
@@ -32,8 +32,8 @@ pub(super) struct Checked {
     pub(in crate::runtime) ran: bool,
 }
 
-/// Runs the timers of `pp` that are due, for `mp`, which has the P: in each round of the scheduler,
-/// so it costs next to nothing where there are no timers.
+/// Runs the timers of `pp` that are due, for `mp`, which has the P. Each round of the scheduler
+/// calls it, so it costs next to nothing if there are no timers.
 #[inline(always)]
 pub(super) fn check_own_timers(mp: &M, pp: &'static P) {
     // A heap that isn't empty has a first timer, modified ones or not.
@@ -48,7 +48,7 @@ pub(super) fn own_timers_due(pp: &P) -> bool {
     pp.timer0_when.load(Ordering::Relaxed) != 0 && (nobarrier_wake_time(pp) <= nanotime() || many_deleted(pp))
 }
 
-/// Whether timers of `pp` that were deleted are to be taken out.
+/// Whether more than a quarter of the timers of `pp` were deleted, and are to be taken out.
 fn many_deleted(pp: &P) -> bool {
     pp.deleted_timers.load(Ordering::Relaxed) > pp.num_timers.load(Ordering::Relaxed) / 4
 }
@@ -88,15 +88,15 @@ pub(super) fn earlier(a: i64, b: i64) -> i64 {
     if a == 0 || (b != 0 && b < a) { b } else { a }
 }
 
-/// `poll_until`, or when a timer of any P is due, if that is earlier. For an M without a P. Go's
-/// `checkTimersNoP`.
+/// Returns when the first timer of any P is due, or `poll_until` if that is earlier. For an M
+/// without a P. Go's `checkTimersNoP`.
 pub(super) fn check_timers_no_p(procs: &Procs, poll_until: i64) -> i64 {
     let with_timers = procs.allp.iter().filter(|pp| procs.timerp_mask.read(pp.id.get()));
     with_timers.map(|pp| nobarrier_wake_time(pp)).fold(poll_until, earlier)
 }
 
-/// For a timer that is due at `when`: ends the poll in progress, if that would last longer, or
-/// wakes a P, if no M polls. Go's `wakeNetPoller`.
+/// Makes sure that an M notices a timer that is due at `when`: ends the poll in progress if the
+/// poll would last longer, or wakes a P if no M polls. Go's `wakeNetPoller`.
 ///
 /// The timer is noted before this call. An M that goes to sleep looks for timers after it has
 /// stopped spinning, and once more by way of `lastpoll`. All of these accesses are sequentially
@@ -107,8 +107,8 @@ pub(in crate::runtime) fn wake_net_poller(when: i64) {
     }
 }
 
-/// Whether an M waits in the poller. It waits until `when` at most, or its wait is ended and it
-/// looks at all timers again.
+/// Returns whether an M waits in the poller. If the M would wait there until after `when`, its wait
+/// ends now, and it looks at all timers again.
 pub(super) fn end_longer_poll(when: i64) -> bool {
     let polls = sched().lastpoll.load(Ordering::SeqCst) == 0;
     if polls {
@@ -127,7 +127,7 @@ fn end_poll_after(when: i64) {
 }
 
 /// Starts polling for a descriptor that no parking goroutine waits for. A caller without a P makes
-/// sure that an M polls. A caller with a P will look for work there, and polls.
+/// sure that an M polls. An M that has a P polls when it next looks for work.
 ///
 /// The wait is counted before this call. An M that is about to sleep lets its P go, and then looks
 /// at the count ([`poll_or_stop`]). So one of the two sees the other, as in [`wake_net_poller`],
@@ -147,8 +147,8 @@ pub(in crate::runtime) fn worth_polling() -> bool {
     netpollinited() && netpoll_any_waiters() && sched().lastpoll.load(Ordering::SeqCst) != 0
 }
 
-/// Makes the goroutines that the network is ready for runnable, and says whether there were any;
-/// doesn't wait.
+/// Makes runnable the goroutines whose descriptors are ready, and returns whether there were any.
+/// Doesn't wait.
 pub(in crate::runtime) fn inject_polled() -> bool {
     let (list, delta) = netpoll(0);
     let any = !list.empty();
@@ -160,13 +160,13 @@ pub(in crate::runtime) fn inject_polled() -> bool {
 /// An M polls without waiting. Go 1.27's `sched.pollingNet`.
 static POLLING_NET: AtomicBool = AtomicBool::new(false);
 
-/// A goroutine that the network is ready for, if there is one and no other M looks for one just
-/// now: several M's that ask at once would only wait for each other in the kernel. Doesn't wait.
+/// Returns a goroutine whose descriptor is ready. None if there is none, or if another M is asking
+/// the kernel: several M's that ask at once would only wait for each other there. Doesn't wait.
 /// Part of Go's `findRunnable`.
 #[inline(never)]
 pub(super) fn poll_now() -> Option<&'static G> {
-    // Relaxed: an M that is kept out misses nothing, as the M that waits in the poller at last asks
-    // in any case.
+    // Relaxed: an M that is kept out misses nothing. The M that waits in the poller at last asks in
+    // any case.
     if !worth_polling() || POLLING_NET.swap(true, Ordering::Relaxed) {
         return None;
     }
@@ -186,12 +186,12 @@ fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
     Some(gp)
 }
 
-/// Waits until there is something to do, for an M without a P: in the poller, until the next timer
-/// is due, if no other M is there; otherwise until it is woken. Returns with a P. The last part of
-/// Go's `findRunnable`.
+/// Waits until there is something to do, for an M without a P. If no other M is in the poller, the
+/// M waits there, until the next timer is due; otherwise it waits until it is woken. Returns with a
+/// P. The last part of Go's `findRunnable`.
 ///
-/// `procs` is the table that the M has read while it had a P. `poll_until` is when the next timer
-/// is due that the M knows of, or 0.
+/// `procs` is the table that the M has read while it had a P. `poll_until` is the time of the next
+/// timer that the M knows of, or 0.
 #[inline(never)]
 pub(super) fn poll_or_stop(
     mp: &'static M,
@@ -200,7 +200,7 @@ pub(super) fn poll_or_stop(
     was_spinning: bool,
 ) -> Option<&'static G> {
     if was_spinning {
-        // As drop_p for work: a timer may have been set while this M was looking.
+        // As drop_p looks for work again: a timer may have been set while this M was looking.
         poll_until = check_timers_no_p(procs, poll_until);
     }
     let to_poll = netpollinited() && (netpoll_any_waiters() || poll_until != 0);
@@ -213,8 +213,8 @@ pub(super) fn poll_or_stop(
             throw("findrunnable: netpoll with spinning");
         }
         let delay = match poll_until {
-            // The last wait has ended, and the thread that ended it may not have seen that an M
-            // polls: either it sees `lastpoll`, or this sees that no goroutine waits.
+            // The thread that ended the last wait may not have seen that an M polls. Either that
+            // thread sees `lastpoll`, or this M sees that no goroutine waits.
             0 if !netpoll_any_waiters() => 0,
             0 => -1,
             _ => (poll_until - nanotime()).max(0),

@@ -46,7 +46,7 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     end_wait(wait, s);
 }
 
-/// [`semacquire1`] with a limit. Returns whether it has taken one. On a goroutine.
+/// [`semacquire1`] with a limit. Returns whether it has taken one. To be called on a goroutine.
 pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReason, limit: Limit<'_>) -> bool {
     if cansemacquire(addr) {
         return true;
@@ -58,7 +58,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
     let give_up = || {
         lock_ranked(&root.lock, LockRank::ROOT);
         gave_up.set(true);
-        // Otherwise a release has taken it, or it hasn't begun to sleep.
+        // If not, a release has taken the sudog, or the sleep hasn't begun.
         let sleeps = waits_at(s) == ptr::from_ref(addr).addr();
         if sleeps {
             root.leave(addr, s);
@@ -74,7 +74,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
     acquired
 }
 
-/// A sudog for the running goroutine, which is on no queue.
+/// Makes a sudog, which is on no queue, for the running goroutine.
 fn waiter() -> &'static Sudog {
     let (_, mp) = goroutine();
     let held = hold_p(mp);
@@ -162,8 +162,8 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     ready_with_time(s);
     if handed && crate::runtime::base::this::on_goroutine() && getm().locks.get() == 0 {
         // The waiter is next on this P, and runs in this time slice. Only if it has acquired the
-        // semaphore: otherwise another goroutine might take that meanwhile, and the switch would be
-        // in vain.
+        // semaphore: otherwise another goroutine might take the semaphore meanwhile, and the switch
+        // would be in vain.
         // SAFETY: on a goroutine, as just checked. Nothing here comes from a thread-local, and the
         // callers' code may park here, as at any point that can park.
         unsafe { goyield() };

@@ -58,7 +58,7 @@ pub(in crate::runtime) fn move_handlers() -> bool {
     others.filter(|&sig| setsigstack(sig)).count() > 0
 }
 
-/// What isn't done without a handler of `sig`, one of [`HANDLED`].
+/// What doesn't work without a handler of `sig`, one of [`HANDLED`].
 fn without(sig: c_int) -> &'static str {
     if sig == SIG_PREEMPT {
         "goroutines stop at checks and where they wait, and nowhere else in preemptible code"
@@ -137,8 +137,8 @@ fn setsigstack(sig: c_int) -> bool {
 extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let gp = getg();
     let mp = gp.and_then(|gp| gp.m.get());
-    // In a handler getg says gsignal, so that nothing takes this stack for a goroutine's. And errno
-    // must be what the interrupted code had.
+    // In a handler getg returns gsignal, so that nothing takes this stack for a goroutine's. And
+    // the interrupted code must find its errno unchanged.
     // SAFETY: on the M's signal stack until g is set back, or on the signal stack of a thread that
     // isn't ours and has borrowed the M: either way not on a goroutine's. The kernel's arguments
     // and errno are ours.
@@ -170,8 +170,8 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
     }
 }
 
-/// Has this thread looked at for a profile, if that is what the signal is for; whether it is for
-/// nobody else.
+/// Samples this thread for a profile, if the signal is a sampler's. Returns whether the signal is
+/// for nobody else.
 fn is_for_sampler(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
     sampler().is_some_and(|sampler| (sampler.signaled)(mp, gp, info, context))
 }
@@ -193,7 +193,7 @@ fn do_sig_preempt(mp: &'static M, gp: &'static G, context: &mut Sigctxt) {
 }
 
 /// If `addr` is in the guard page below the stack of `gp`, the G that was running, makes the thread
-/// report that when the handler returns. Says whether it is.
+/// report the overflow when the handler returns. Returns whether it does.
 ///
 /// The report is made on g0, and not here: it needs functions that a signal handler must not call.
 fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t) -> bool {
@@ -220,7 +220,7 @@ fn guard_hit(mp: &M, gp: &'static G, addr: usize, context: &mut libc::ucontext_t
 unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(i) = HANDLED.iter().position(|&handled| handled == sig) else {
         // The program doesn't want the signal any more, and its former action is back. So the
-        // signal is sent once more, for that.
+        // signal is sent once more, for that action.
         // SAFETY: the kernel's, as the caller says.
         unsafe { send_again(sig, info) };
         return;
@@ -241,18 +241,18 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
                 default.sa_sigaction = libc::SIG_DFL;
                 sigaction(sig, &default, ptr::null_mut());
                 if was_sent(&*info) {
-                    // No instruction has failed that would fail again.
+                    // A process sent the signal, so no instruction will fail again.
                     send_again(sig, info);
                 }
             }
         }
         handler => {
-            // SAFETY: the address of a handler that the program installed for this signal. One
-            // without SA_SIGINFO takes the first argument only, and the ABI lets it be passed more.
+            // SAFETY: the address of a handler that the program installed for this signal. A
+            // handler without SA_SIGINFO takes only the first argument, and the ABI allows more.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(sig, info, context);
-            // std's handler sets the default action for what it doesn't know, and expects the fault
-            // to happen again.
+            // std's handler sets the default action for a fault that it doesn't know, and expects
+            // the fault to happen again.
             let is_default = || getsig(sig).is_ok_and(|now| now.sa_sigaction == libc::SIG_DFL);
             // SAFETY: as above.
             unsafe {
@@ -270,7 +270,7 @@ fn was_sent(info: &libc::siginfo_t) -> bool {
     info.si_code <= 0
 }
 
-/// Sends this thread the signal once more: it is blocked until our handler returns.
+/// Sends this thread the signal once more. The signal is blocked until our handler returns.
 ///
 /// # Safety
 /// In a handler of that signal, with its argument.

@@ -3,21 +3,21 @@
 //!
 //! std's waits end in a few functions of the C library. With the feature `std` the program defines
 //! these functions itself (`symbols/`), so that the references of std, of other crates and of C
-//! libraries bind to these definitions. On a goroutine that may park here they park it. Everywhere
-//! else they do what the C library's do: they call the kernel.
+//! libraries bind to these definitions. On a goroutine that may park here they park the goroutine.
+//! Everywhere else they call the kernel, as the C library's functions do.
 //!
 //! - **Off until the program says so** ([`park_std_waits`](crate::park_std_waits)): a feature is
 //!   the same for all crates of a program, so a dependency that has it on must not change how the
 //!   program waits. Until then each of these functions is a system call and one look at a byte.
-//! - **The gate** (`gate.rs`) says whether a goroutine may park. One that may not keeps its thread,
-//!   and loses its P if that takes long (`sched/detach.rs`).
+//! - **The gate** (`gate.rs`) says whether a goroutine may park. A goroutine that may not keeps its
+//!   thread, and loses its P if the wait takes long (`sched/detach.rs`).
 //! - **A wake finds goroutines wherever it comes from**: a foreign thread, g0, a goroutine in
 //!   `blocking`. Only a signal handler, and code that holds a lock of the runtime's, leave the wake
 //!   to sysmon (`futex_table.rs`).
 //! - **The runtime calls none of these functions.** It calls the kernel (`arch/syscall.rs`): a wake
 //!   takes the lock of a bucket, and the release of a lock is a wake.
-//! - A goroutine that parks here may be in any code of the program's, also in its allocator. So a
-//!   caller of that code keeps no M across the call, or holds it.
+//! - A goroutine that parks here may be in any code of the program's, also in its allocator. So the
+//!   runtime, where it calls such code, keeps no M across the call, or holds the M.
 //!
 //! # Files
 //!
@@ -31,8 +31,8 @@
 //! | `descriptors.rs` | the table of descriptors: waits, events, closes |
 //! | `entry.rs` | one descriptor's list of waits; a goroutine's wait, and how it ends |
 //! | `known.rs` | sockets whose waits ask nothing, and arm nothing |
-//! | `watch.rs` | waits at these that have lasted a while begin anew |
-//! | `operation.rs` | a call on a descriptor, tried until that is ready; what the kernel tells of a description |
+//! | `watch.rs` | a wait at a known socket begins anew after a while |
+//! | `operation.rs` | a call on a descriptor, tried until the descriptor is ready; what the kernel says about a description |
 //! | `socket.rs` | receive, send, accept, connect |
 //! | `file.rs` | read and write; the buffers of vectored calls |
 //! | `polling.rs` | poll, select, and waits for epoll instances |

@@ -1,15 +1,15 @@
-//! A call on a descriptor, made so that it doesn't block, and made again each time that the
-//! descriptor has become ready.
+//! A call on a descriptor. It doesn't block, and is made again each time that the descriptor has
+//! become ready.
 //!
 //! No flag of a description is changed, as other processes may share it: each call says for itself
 //! that it doesn't wait (`MSG_DONTWAIT`, `RWF_NOWAIT`), or the descriptor is polled first. A call
-//! that finds its descriptor ready costs no other system call. One that doesn't asks, before its
-//! first wait, for what the program has set: `O_NONBLOCK`, and a socket's own timeout. At a socket
-//! that is known it asks nothing (`known.rs`).
+//! that finds its descriptor ready costs no other system call. Otherwise the operation asks, before
+//! its first wait, what the program has set: `O_NONBLOCK`, and a socket's own timeout. At a known
+//! socket it asks nothing (`known.rs`).
 //!
 //! Where the kernel has no other way to wait, the call blocks its thread ([`in_kernel`]).
 //!
-//! Below that is what the kernel tells of a description: its sort, its flags, the options of a
+//! The rest of the file asks the kernel about a description: its kind, its flags, the options of a
 //! socket.
 
 use std::ffi::{c_int, c_short};
@@ -76,7 +76,7 @@ impl What {
     }
 }
 
-/// How long a write waits that is tried again, in nanoseconds.
+/// How long a write waits before it is tried again, in nanoseconds: see [`is_of_unix`].
 const TRIES_AGAIN: i64 = 1_000_000_000;
 
 /// An operation on a descriptor, on a goroutine that may park.
@@ -85,13 +85,13 @@ pub(super) struct Operation {
     fd: RawFd,
     entry: &'static Entry,
     what: What,
-    /// When the waits end, if they do; none before the kernel was asked.
+    /// When the waits end: `Some(None)` if they don't, `None` before the kernel was asked.
     until: Option<Option<i64>>,
     /// What was known of the descriptor before the last call.
     looked: Look,
     /// Whether a wait ends after a while, for the call to be made again: see [`is_of_unix`].
     tries_again: bool,
-    /// What the last wait has seen, unless something was done since.
+    /// The events that the last wait has seen; 0 if something was done since.
     seen: u32,
     pace: Pace,
 }
@@ -116,7 +116,7 @@ enum More {
 }
 
 impl Operation {
-    /// An operation; none if the caller may not park, or the descriptor is one for a plain call.
+    /// An operation; none if the caller may not park, or the descriptor needs a plain call.
     pub(super) fn on(fd: RawFd, what: What) -> Option<Self> {
         let gp = may_park()?;
         let entry = entry_for_call(fd)?;
@@ -175,8 +175,8 @@ impl Operation {
         let (how, until) = match self.until {
             // Nothing is set, or was when the call began.
             None | Some(None) if self.is_known() => (How::Known(self.looked), *self.until.insert(None)),
-            // These stay, and don't end the call: something in a socket's queue of errors, the
-            // shutdown of one for packets. It would be tried for ever.
+            // These events stay, and don't end the call: an entry in a socket's queue of errors,
+            // the shutdown of a socket for packets. The call would be tried for ever.
             Some(_) if self.seen & (EPOLLERR | EPOLLHUP | EPOLLRDHUP) as u32 != 0 => return Next::Plain,
             Some(until) => (How::Armed, until),
             None => match self.before_waits() {
@@ -215,7 +215,7 @@ impl Operation {
             && !(exploring() && is_explored(self.gp))
     }
 
-    /// How the first wait is to be made, which ends at a time if the kernel says so.
+    /// Decides how to make the first wait. `until` is when it ends, if the kernel has a time.
     fn acquaint(&mut self, until: Option<i64>) -> How {
         let transfers = matches!(self.what, What::Read | What::Write);
         if transfers && until.is_none() && self.looked.may_be_known() {
@@ -231,8 +231,8 @@ impl Operation {
         How::Armed
     }
 
-    /// What there is to know of the description before the first wait: when the waits end, or what
-    /// is to be done instead.
+    /// Asks the kernel about the description before the first wait. Returns when the waits end, or,
+    /// as the error, what to do instead of a wait.
     #[cold]
     fn before_waits(&self) -> Result<Option<i64>, Next> {
         let flags = flags(self.fd).ok_or(Next::Plain)?;
@@ -249,8 +249,8 @@ impl Operation {
         }
         let timeout = timeout(self.fd, self.what.timeout());
         if exploring() && is_explored(self.gp) {
-            // It can't panic: std's code and C code that has called the C library isn't unwound.
-            // What isn't a socket, standard output for one, blocks its thread.
+            // This can't panic: std's code and C code that has called the C library isn't unwound.
+            // A descriptor that isn't a socket, such as standard output, blocks its thread.
             if !matches!(timeout, Timeout::NoSocket) {
                 refuse_in_exploration();
             }
@@ -279,8 +279,9 @@ impl Operation {
         }
     }
 
-    /// The same for an operation on `len` bytes, or messages, that goes on until all are done: both
-    /// get how many are. An error that comes later counts the next time, as the kernel has it.
+    /// [`once`](Self::once) for an operation on `len` bytes, or messages, that goes on until all
+    /// are done. `attempt` and `plain` get the number that is done. An error after a part is left
+    /// to the next call, as the kernel does it.
     pub(super) fn until_all(
         &mut self,
         len: usize,
@@ -308,7 +309,8 @@ impl Operation {
                 }
             }
             match self.wait() {
-                // An attempt would take a socket's error. A pipe's stays, and raises its signal.
+                // An attempt would take a socket's error. A pipe's error stays, and raises its
+                // signal.
                 Next::Again
                     if done > 0
                         && self.seen & EPOLLERR as u32 != 0
@@ -323,13 +325,13 @@ impl Operation {
         }
     }
 
-    /// Whether a part of a call can follow that has ended without `EAGAIN`. A wait at a known
-    /// socket has to come after one, or after a poll that has found nothing. (Another attempt would
-    /// take the socket's error.)
+    /// Whether another part of the call can follow a part that has ended without `EAGAIN`. A wait
+    /// at a known socket has to come after an `EAGAIN`, or after a poll that has found nothing.
+    /// (Another attempt would take the socket's error.)
     fn look_for_more(&mut self) -> More {
         self.looked = self.entry.word.look();
         if !self.is_known() {
-            // The wait is armed, and finds it out.
+            // The wait arms the descriptor, and so finds out.
             return More::None;
         }
         match poll_now(self.fd, self.what.events()) {
@@ -339,13 +341,13 @@ impl Operation {
         }
     }
 
-    /// Something was done: what was seen before means nothing.
+    /// Notes that something was done, so the events that were seen before mean nothing.
     pub(super) fn progress(&mut self) {
         self.seen = 0;
         self.pace = Pace::new();
     }
 
-    /// Polls, and makes the call, which may block, when the descriptor is ready.
+    /// Waits until the descriptor is ready, and then makes the call, which may block.
     pub(super) fn polled_first(&mut self, call: &dyn Fn() -> isize) -> isize {
         while !self.is_ready() {
             match self.wait() {
@@ -361,7 +363,7 @@ impl Operation {
 /// The most bytes that one call takes: the kernel's `MAX_RW_COUNT`.
 const MOST_BYTES: usize = 0x7fff_f000;
 
-/// What a call returns whose last part has returned `ret`, when `done` was done before that.
+/// What a call returns if `done` was done before, and the last part has returned `ret`.
 pub(super) fn with_done(ret: isize, done: usize) -> isize {
     match ret {
         ..0 if done == 0 => ret,
@@ -369,7 +371,7 @@ pub(super) fn with_done(ret: isize, done: usize) -> isize {
     }
 }
 
-/// Ends the process because of a wait in an exploration that the exploration can't know of.
+/// Ends the process because of a wait that its exploration can't know of.
 #[cold]
 fn refuse_in_exploration() -> ! {
     misuse(format_args!(
@@ -383,9 +385,9 @@ pub(super) fn hand_on(call: &dyn Fn() -> isize) -> isize {
     if may_hand_on() { in_syscall(call) } else { call() }
 }
 
-/// Makes a call that a signal ends. The runtime sends none to a thread in such a call, but one may
-/// be on its way: it would have a write return a part, or a wait fail with `EINTR`. A goroutine
-/// that keeps its P gets the signal: it is what takes the P away.
+/// Makes a call that a signal would end. The runtime sends no signal to a thread in such a call,
+/// but one may be on its way. It would cut a write short, or fail a wait with `EINTR`, so signals
+/// are blocked. A goroutine that keeps its P gets the signal, because the signal takes the P away.
 pub(super) fn in_kernel(call: &dyn Fn() -> isize) -> isize {
     if may_hand_on() { in_syscall(&|| with_signals_blocked(call)) } else { call() }
 }
@@ -407,16 +409,16 @@ fn in_syscall(call: &dyn Fn() -> isize) -> isize {
     }
 }
 
-/// Slows down waits that end for nothing. The kernel may report what a call doesn't find: that a
-/// socket has room, where the receiver's has none.
+/// Slows down waits that end for nothing. The kernel may report a socket as ready, and the call
+/// finds it isn't: the socket has room, and the receiver's has none.
 pub(super) struct Pace {
     waits: u32,
 }
 
 impl Pace {
-    /// So many waits may end for nothing: others may have been faster.
+    /// How often a wait may end for nothing without a pause: others may have been faster.
     const AT_ONCE: u32 = 8;
-    /// How long a later one waits first, in nanoseconds.
+    /// How long the pause before a later wait is, in nanoseconds.
     const PAUSE: i64 = 1_000_000;
 
     pub(super) fn new() -> Self {
@@ -432,23 +434,23 @@ impl Pace {
     }
 }
 
-/// The sort of a number's description. It is a hint, found once: where it is wrong, because of a
-/// close that nobody has seen, a call blocks its thread, fails with `ENOTSOCK` and looks again, or
-/// reads less of a file than there is.
+/// The kind of a number's description. It is a hint, found once. After a close that the runtime
+/// hasn't seen, the hint may be wrong. Then a call blocks its thread, fails with `ENOTSOCK` and
+/// looks again, or reads less of a file than there is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
     Unknown,
-    /// A socket, but one of packets in order: what `write` sends there ends a record.
+    /// A socket, except a socket of packets in order, where each `write` ends a record.
     Socket,
     /// `RWF_NOWAIT` works, as far as we know: a pipe, an `eventfd`.
     Stream,
-    /// It doesn't work: the descriptor is polled first. A terminal, say.
+    /// `RWF_NOWAIT` doesn't work, so the descriptor is polled first: a terminal, for example.
     PolledFirst,
     /// A pipe that has a name. A read doesn't wait for a first writer, and the kernel doesn't
     /// report that there is none.
     Fifo,
-    /// It is always ready: a regular file, a directory, a block device.
+    /// Always ready: a regular file, a directory, a block device.
     File,
 }
 
@@ -492,7 +494,7 @@ fn is_of_pipefs(fd: RawFd) -> bool {
 /// A socket's timeout.
 enum Timeout {
     NoSocket,
-    /// So many nanoseconds; 0 is none.
+    /// In nanoseconds; 0 is no timeout.
     After(i64),
     /// The kernel doesn't tell: a sandbox refuses the call.
     Unknown,
@@ -508,7 +510,7 @@ fn timeout(fd: RawFd, option: c_int) -> Timeout {
     }
 }
 
-/// An option of a socket, which consists of numbers; none, and errno, if the kernel doesn't tell.
+/// An option of a socket, made of numbers; none, with errno set, if the kernel doesn't tell.
 pub(super) fn option_of<T: Copy>(fd: RawFd, option: c_int) -> Option<T> {
     let (mut value, mut len) = (MaybeUninit::<T>::zeroed(), size_of::<T>() as libc::socklen_t);
     // SAFETY: the kernel writes at most `len` bytes to the value, whose numbers are zero before.
@@ -524,8 +526,8 @@ fn is_of_unix(fd: RawFd) -> bool {
     option_of(fd, libc::SO_DOMAIN) == Some(libc::AF_UNIX)
 }
 
-/// Whether a socket is of TCP, nothing is between the program and it, and nothing is set that a
-/// wait would heed. Such a socket may be known.
+/// Whether a socket is of TCP, with no protocol on top of it, and with nothing set that a wait
+/// would heed. Such a socket may be known.
 fn is_plain_tcp(fd: RawFd) -> bool {
     let has_no_limit = |option| matches!(timeout(fd, option), Timeout::After(0));
     matches!(option_of(fd, libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6))

@@ -1,4 +1,4 @@
-//! What holds up a thread holds up no other goroutine, with one P.
+//! Code that holds up its thread holds up no other goroutine, even with one P.
 
 use std::arch::asm;
 use std::hint::spin_loop;
@@ -55,7 +55,7 @@ fn a_loop_until_another_says_so(test: Test) {
     });
 }
 
-/// As a function in C, which nobody knows anything of.
+/// Like a function in C, of which the runtime knows nothing.
 fn a_loop_in_assembly(test: Test) {
     ends_well(test, "1", "", || {
         static FLAG: AtomicBool = AtomicBool::new(false);
@@ -140,7 +140,7 @@ fn a_thread_sleeps_and_a_ticker_ticks(test: Test) {
                 TICKS.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // It waits for its first tick, as a rule.
+        // As a rule, the other goroutine waits for its first tick now.
         yield_now();
         let before = TICKS.load(Ordering::Relaxed);
         while TICKS.load(Ordering::Relaxed) < before + 5 {
@@ -246,7 +246,7 @@ fn a_condition_of_stds(test: Test) {
     });
 }
 
-/// None of them ends before all have had a turn: that takes longer with the square of their number.
+/// No loop ends before all have had a turn. The time grows with the square of their number.
 fn hogs(test: Test, procs: &str) {
     ends_well(test, procs, "", || {
         let counts: Vec<AtomicUsize> = (0..rounds(100)).map(|_| AtomicUsize::new(0)).collect();

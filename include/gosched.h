@@ -1,7 +1,7 @@
 /*
  * gosched: goroutines for C programs, by the million, run by Go's scheduler on all processors.
  *
- * This file is made of src/capi/header; edit that.
+ * This file is made of src/capi; edit that.
  *
  *     #include <stdint.h>
  *     #include "gosched.h"

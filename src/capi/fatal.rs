@@ -1,13 +1,67 @@
-//! Functions by which a port reports errors. The stubs of `asm/*/entry.S` jump to them. Each
-//! `unsafe` block relies on what the function of the same name in `header/` requires of its caller.
+//! What a port says when the process ends, and of its own code in reports.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
-use crate::capi;
+use crate::capi::Address;
 use crate::capi::caller::null;
-use crate::runtime::{CodePlace, fatal, fatalpanic_of_port, set_symbolizer, systemstack, throw};
+use crate::runtime::{self, fatal, fatalpanic_of_port, set_symbolizer, systemstack, throw};
+
+/// A function at an address, as a port knows it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CodePlace {
+    /// Its name, in UTF-8; NULL if it isn't known.
+    pub function: *const c_char,
+    /// The source file; NULL if it isn't known.
+    pub file: *const c_char,
+    /// The line in it, from 1 on; 0 if it isn't known.
+    pub line: c_int,
+    /// Whether it is the port's own, which reports leave out as they do the scheduler's, unless
+    /// `GOTRACEBACK=system` asks for all.
+    pub own: bool,
+}
+
+unsafe extern "C" {
+    /// Ends the process for a broken invariant of the port's: the message, a backtrace and every
+    /// goroutine go to stderr, and the status is 2. Go's `throw`, in `panic.go`.
+    ///
+    /// # Safety
+    /// `message` is a C string, which may be on the caller's stack.
+    pub fn gosched_throw(message: *const c_char) -> !;
+
+    /// Ends the process for an error of the program, as `gosched_throw`, without a backtrace of the
+    /// scheduler. Go's `fatal`, in `panic.go`.
+    ///
+    /// # Safety
+    /// As `gosched_throw`.
+    pub fn gosched_fatal(message: *const c_char) -> !;
+
+    /// Ends the process because the running goroutine has panicked and nobody recovers: `text`,
+    /// which begins with "panic: " as a rule, goes to stderr as it is, then the goroutine with its
+    /// stack, and the status is 2. Go's `fatalpanic`, in `panic.go`.
+    ///
+    /// # Safety
+    /// As `gosched_throw`.
+    pub fn gosched_fatalpanic(text: *const c_char) -> !;
+
+    /// Says who knows names of code: `symbolize` is asked for each address that a report shows, a
+    /// trace or a profile. It stores up to `n` functions at `places`, the innermost first where
+    /// calls were inlined, and returns how many; 0 to have the program's own symbols looked up, as
+    /// for every address without this. `pc` is in an instruction, for a caller in that of the call.
+    /// The strings stay. Go's `funcline`, in `symtab.go`.
+    ///
+    /// Returns 0, or `EBUSY`: there is one already; or `EINVAL`: it is NULL.
+    ///
+    /// # Safety
+    /// `symbolize` takes no lock that a goroutine may hold and doesn't allocate, as the process may
+    /// be at its end. It is called on the scheduler's stack, on several threads at once, and
+    /// doesn't unwind.
+    pub fn gosched_set_symbolizer(
+        symbolize: Option<unsafe extern "C" fn(pc: Address, places: *mut CodePlace, n: usize) -> usize>,
+    ) -> c_int;
+}
 
 /// The text that C passed to `function` as `argument`. Called where the stack has room to read it.
 ///
@@ -39,7 +93,7 @@ unsafe extern "C" fn gosched_fatalpanic_impl(panic: *const c_char) -> ! {
     systemstack(|| fatalpanic_of_port(&unsafe { text("gosched_fatalpanic", "text", panic) }))
 }
 
-type Symbolize = unsafe extern "C" fn(usize, *mut capi::CodePlace, usize) -> usize;
+type Symbolize = unsafe extern "C" fn(usize, *mut CodePlace, usize) -> usize;
 
 static SYMBOLIZE: OnceLock<Symbolize> = OnceLock::new();
 
@@ -58,9 +112,9 @@ extern "C" fn gosched_set_symbolizer_impl(symbolize: Option<Symbolize>) -> c_int
 const MOST: usize = 16;
 
 /// Passes on what the program's symbolizer says.
-fn ask_symbolizer(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
-    const UNKNOWN: capi::CodePlace =
-        capi::CodePlace { function: std::ptr::null(), file: std::ptr::null(), line: 0, own: false };
+fn ask_symbolizer(pc: usize, found: &mut dyn FnMut(runtime::CodePlace<'_>)) {
+    const UNKNOWN: CodePlace =
+        CodePlace { function: std::ptr::null(), file: std::ptr::null(), line: 0, own: false };
     let Some(symbolize) = SYMBOLIZE.get() else { return };
     let mut places = [UNKNOWN; MOST];
     // SAFETY: `places` has room for `MOST` entries, and the symbolizer doesn't unwind.
@@ -69,7 +123,7 @@ fn ask_symbolizer(pc: usize, found: &mut dyn FnMut(CodePlace<'_>)) {
         // SAFETY: null, or C strings, which stay.
         let (function, file) = unsafe { (name(place.function), name(place.file)) };
         let line = u32::try_from(place.line).unwrap_or(0);
-        found(CodePlace { function: &function, file: &file, line, own: place.own });
+        found(runtime::CodePlace { function: &function, file: &file, line, own: place.own });
     }
 }
 

@@ -17,23 +17,31 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `header/` | what the header declares; it is made of that folder |
-//! | `caller.rs` | what ends a program that calls where it can't, or with NULL |
-//! | `goroutine.rs` | what the stubs for goroutines go on in |
-//! | `port.rs` | what those go on in that a port calls, besides what programs do |
+//! | `goroutine.rs` | goroutines, as programs use them |
+//! | `port.rs` | goroutines, as a port uses them |
 //! | `fatal.rs` | what a port says in reports |
-//! | `chan.rs` | what the stubs for channels and select go on in |
-//! | `gstatus.rs` | those for a goroutine's state |
-//! | `world.rs` | those for all goroutines and all P's: stopping, suspending, scanning |
-//! | `hooks.rs` | those for a ported runtime's hooks |
-//! | `code.rs` | those for what a compiler tells of its code |
-//! | `trace.rs` | those for a tracer |
-//! | `timer.rs` | those for timers |
-//! | `note.rs` | those for notes |
-//! | `sema.rs` | those for semaphores and conditions |
-//! | `netpoll.rs` | those for the network poller |
-//! | `signal.rs` | those for signals |
-//! | `report.rs` | those for metrics and labels |
+//! | `chan.rs` | channels and select |
+//! | `gstatus.rs` | a goroutine's state |
+//! | `world.rs` | all goroutines and all P's: stopping, suspending, scanning |
+//! | `hooks.rs` | a ported runtime's hooks |
+//! | `code.rs` | what a compiler knows about its code |
+//! | `trace.rs` | a tracer, and its events |
+//! | `timer.rs` | timers |
+//! | `note.rs` | notes: what a signal handler wakes |
+//! | `sema.rs` | semaphores and conditions |
+//! | `netpoll.rs` | the network poller |
+//! | `signal.rs` | signals |
+//! | `report.rs` | metrics and labels |
+//! | `caller.rs` | checks of the caller and of the arguments |
+//!
+//! Each file but `caller.rs` has three parts:
+//!
+//! 1. The types of C's. A type of the runtime's that has the same name is written with its path, as
+//!    `runtime::Timer`.
+//! 2. A block that declares the functions, with their documentation. `tests/header` makes
+//!    `include/gosched.h` of the types and the declarations.
+//! 3. The functions with `_impl`. Each `unsafe` block in one relies on what the section on safety
+//!    of its declaration requires of the caller.
 
 mod caller;
 mod chan;
@@ -41,7 +49,6 @@ mod code;
 mod fatal;
 mod goroutine;
 mod gstatus;
-mod header;
 mod hooks;
 mod netpoll;
 mod note;
@@ -53,7 +60,21 @@ mod timer;
 mod trace;
 mod world;
 
-pub use header::*;
+pub use chan::*;
+pub use code::*;
+pub use fatal::*;
+pub use goroutine::*;
+pub use gstatus::*;
+pub use hooks::*;
+pub use netpoll::*;
+pub use note::*;
+pub use port::*;
+pub use report::*;
+pub use sema::*;
+pub use signal::*;
+pub use timer::*;
+pub use trace::*;
+pub use world::*;
 
-/// An address of anything: C's `uintptr_t`. (What is `usize` in `header/` is a `size_t`.)
+/// An address of anything: C's `uintptr_t`. (A `usize` in a declaration is a `size_t`.)
 pub type Address = usize;

@@ -1,15 +1,103 @@
-//! Semaphores and conditions for C: the functions that the stubs of `asm/*/entry.S` jump to. Each
-//! `unsafe` block relies on what the function of the same name in `header/` asks of its caller.
+//! Semaphores and conditions, on which Go's package `sync` is built.
 
 use std::sync::atomic::AtomicU32;
 
-use crate::capi;
+use crate::capi::WaitReason;
 use crate::capi::caller::{must_wait, need, null, wait_reason};
-use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{
-    NotifyList, can_spin, cansemacquire, do_spin, notify_list_add, notify_list_notify_all,
-    notify_list_notify_one, notify_list_wait, semacquire1, semrelease1, this_m,
+    self, can_spin, cansemacquire, do_spin, notify_list_add, notify_list_notify_all, notify_list_notify_one,
+    notify_list_wait, runtime2, semacquire1, semrelease1, this_m,
 };
+
+/// A condition's list of waiters: Go's `notifyList`, in `sema.go`. It begins as all zeros, `{0}`.
+/// It isn't on a copying stack, and stays where it is while a caller waits.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct NotifyList {
+    /// Private to the library.
+    pub rest: [u64; 4],
+}
+
+unsafe extern "C" {
+    /// Subtracts one from the number at `addr`, a semaphore. While the number is 0, waits for a
+    /// release. Go's `semacquire`, in `sema.go`.
+    ///
+    /// Any `uint32_t` can be a semaphore. Its first value is how often it can be acquired without a
+    /// release. The library keeps the waiters in a table, by the address. Use it as a pair of sleep
+    /// and wakeup that can't miss each other: a lock has a word of its own for its state, and a
+    /// semaphore to wait on.
+    ///
+    /// # Safety
+    /// On a goroutine, or on another thread once the runtime runs, which then waits as a goroutine
+    /// does. A call that doesn't have to wait can be made anywhere. The number is aligned, isn't on
+    /// a copying stack, and stays until this returns. It is changed only by these functions or by
+    /// atomic operations.
+    pub fn gosched_semacquire(addr: *mut u32);
+
+    /// As `gosched_semacquire`. With `lifo`, the caller waits before all others. Reports show
+    /// `reason`. Go's `semacquire1`, in `sema.go`.
+    ///
+    /// # Safety
+    /// As `gosched_semacquire`.
+    pub fn gosched_semacquire1(addr: *mut u32, lifo: bool, reason: WaitReason);
+
+    /// Adds one to the number at `addr`, and wakes one waiter. Go's `semrelease`, in `sema.go`.
+    ///
+    /// # Safety
+    /// It can be called anywhere but in a signal handler. `addr` is as for `gosched_semacquire`.
+    /// The semaphore may be gone as soon as another caller can know of the release.
+    pub fn gosched_semrelease(addr: *mut u32);
+
+    /// As `gosched_semrelease`. With `handoff`, the first waiter gets the added unit, and at once
+    /// the rest of this goroutine's time slice. Go's `semrelease1`, in `sema.go`.
+    ///
+    /// # Safety
+    /// As `gosched_semrelease`. With `handoff`, a goroutine may park here.
+    pub fn gosched_semrelease1(addr: *mut u32, handoff: bool);
+
+    /// Draws a number for a wait, with the lock of the condition held. The caller then releases the
+    /// lock and passes the number to `gosched_notify_list_wait`. Go's `notifyListAdd`, in
+    /// `sema.go`.
+    ///
+    /// # Safety
+    /// It can be called anywhere. `l` is a list.
+    pub fn gosched_notify_list_add(l: *mut NotifyList) -> u32;
+
+    /// Waits until number `t` is notified. Returns at once if `t` was notified since it was drawn.
+    /// Go's `notifyListWait`, in `sema.go`.
+    ///
+    /// # Safety
+    /// On a goroutine, or on another thread once the runtime runs. `t` was drawn from this list,
+    /// and is waited for once.
+    pub fn gosched_notify_list_wait(l: *mut NotifyList, t: u32);
+
+    /// Notifies all numbers that were drawn. Go's `notifyListNotifyAll`, in `sema.go`.
+    ///
+    /// # Safety
+    /// It can be called anywhere but in a signal handler. `l` is a list.
+    pub fn gosched_notify_list_notify_all(l: *mut NotifyList);
+
+    /// Notifies the lowest number that wasn't notified yet. Does nothing if there is none. Go's
+    /// `notifyListNotifyOne`, in `sema.go`.
+    ///
+    /// # Safety
+    /// As `gosched_notify_list_notify_all`.
+    pub fn gosched_notify_list_notify_one(l: *mut NotifyList);
+
+    /// Whether it makes sense to spin for a lock for the `iter`th time, from 0 on: another
+    /// goroutine runs that may unlock it, and no goroutine waits for this processor. Go's
+    /// `canSpin`, in `proc.go`.
+    ///
+    /// # Safety
+    /// It can be called anywhere. It returns false on a thread that isn't the runtime's.
+    pub fn gosched_can_spin(iter: u32) -> bool;
+
+    /// Spins, for about 30 pause instructions. Go's `doSpin`, in `proc.go`.
+    ///
+    /// # Safety
+    /// It can be called anywhere.
+    pub fn gosched_do_spin();
+}
 
 /// The semaphore that C has passed.
 ///
@@ -27,7 +115,7 @@ unsafe fn semaphore<'a>(function: &str, addr: *mut u32) -> &'a AtomicU32 {
 
 /// Takes one from the semaphore, for `function`.
 #[inline(always)]
-fn acquire(function: &str, semaphore: &AtomicU32, lifo: bool, reason: WaitReason) {
+fn acquire(function: &str, semaphore: &AtomicU32, lifo: bool, reason: runtime2::WaitReason) {
     if !cansemacquire(semaphore) {
         let _guest = must_wait(function);
         semacquire1(semaphore, lifo, reason);
@@ -38,7 +126,7 @@ fn acquire(function: &str, semaphore: &AtomicU32, lifo: bool, reason: WaitReason
 unsafe extern "C" fn gosched_semacquire_impl(addr: *mut u32) {
     let function = "gosched_semacquire";
     // SAFETY: a semaphore that stays until this returns.
-    acquire(function, unsafe { semaphore(function, addr) }, false, WaitReason::Semacquire)
+    acquire(function, unsafe { semaphore(function, addr) }, false, runtime2::WaitReason::Semacquire)
 }
 
 #[unsafe(no_mangle)]
@@ -62,13 +150,13 @@ unsafe extern "C" fn gosched_semrelease1_impl(addr: *mut u32, handoff: bool) {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_notify_list_add_impl(l: *const NotifyList) -> u32 {
+unsafe extern "C" fn gosched_notify_list_add_impl(l: *const runtime::NotifyList) -> u32 {
     // SAFETY: a list.
     notify_list_add(unsafe { need("gosched_notify_list_add", "l", l) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_notify_list_wait_impl(l: *const NotifyList, t: u32) {
+unsafe extern "C" fn gosched_notify_list_wait_impl(l: *const runtime::NotifyList, t: u32) {
     let function = "gosched_notify_list_wait";
     let _guest = must_wait(function);
     // SAFETY: a list that stays while somebody waits.
@@ -76,13 +164,13 @@ unsafe extern "C" fn gosched_notify_list_wait_impl(l: *const NotifyList, t: u32)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_notify_list_notify_all_impl(l: *const NotifyList) {
+unsafe extern "C" fn gosched_notify_list_notify_all_impl(l: *const runtime::NotifyList) {
     // SAFETY: a list.
     notify_list_notify_all(unsafe { need("gosched_notify_list_notify_all", "l", l) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn gosched_notify_list_notify_one_impl(l: *const NotifyList) {
+unsafe extern "C" fn gosched_notify_list_notify_one_impl(l: *const runtime::NotifyList) {
     // SAFETY: a list.
     notify_list_notify_one(unsafe { need("gosched_notify_list_notify_one", "l", l) })
 }
@@ -98,5 +186,5 @@ extern "C" fn gosched_do_spin_impl() {
 }
 
 // A NotifyList of C has the layout of the runtime's.
-const _: () = assert!(size_of::<capi::NotifyList>() == size_of::<NotifyList>());
-const _: () = assert!(align_of::<capi::NotifyList>() == align_of::<NotifyList>());
+const _: () = assert!(size_of::<NotifyList>() == size_of::<runtime::NotifyList>());
+const _: () = assert!(align_of::<NotifyList>() == align_of::<runtime::NotifyList>());

@@ -65,8 +65,8 @@ fn in_rust() -> BTreeSet<String> {
 }
 
 fn in_c() -> BTreeSet<String> {
-    let headers = files_below("src/capi/header");
-    headers.iter().flat_map(|path| names(&read(path), &["pub fn "]).collect::<Vec<_>>()).collect()
+    let files = files_below("src/capi");
+    files.iter().flat_map(|path| names(&read(path), &["pub fn "]).collect::<Vec<_>>()).collect()
 }
 
 #[test]

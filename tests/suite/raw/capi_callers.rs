@@ -25,7 +25,7 @@ const HEADER: &str = include_str!("../../../include/gosched.h");
 /// The files that declare the functions of the table. Functions that only a port needs say
 /// themselves where they may be called.
 const FOR_PROGRAMS: [&str; 2] =
-    [include_str!("../../../src/capi/header/goroutine.rs"), include_str!("../../../src/capi/header/chan.rs")];
+    [include_str!("../../../src/capi/goroutine.rs"), include_str!("../../../src/capi/chan.rs")];
 
 /// Where a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-// The functions that C calls: a stub for each function of include/gosched.h except
-// gosched_getg and gosched_systemstack, which are in asm.S and need almost no stack.
+// The functions that C calls: a stub for each function of include/gosched.h except those
+// that are whole in the assembly and need almost no stack, such as gosched_getg.
 //
 // A copying stack may be almost full when C calls into the runtime, and Rust code has no
 // checks. So each stub checks, like the prologue that a compiler makes for -fsplit-stack

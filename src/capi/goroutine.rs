@@ -100,6 +100,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// `fn` keeps the rules for copying stacks, and doesn't unwind.
+    // stub: ENTRY _from, ARG_2
     pub fn gosched_newproc(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
     /// Makes a goroutine as `gosched_newproc` does, but on a fixed stack of at least `stack_size`
@@ -115,6 +116,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// `fn` doesn't unwind.
+    // stub: ENTRY _from, ARG_3
     pub fn gosched_newproc_fixed(
         r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>,
         arg: *mut c_void,
@@ -145,6 +147,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// It can be called anywhere.
+    // stub: none; asm.S has the whole function
     pub fn gosched_getg() -> *mut Goroutine;
 
     /// Parks the running goroutine until another caller passes it to `gosched_ready`. Reports show
@@ -184,6 +187,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// `fn` must not park, yield, exit, unwind, or do a channel operation that has to wait.
+    // stub: none; asm.S has the whole function
     pub fn gosched_systemstack(r#fn: Option<unsafe extern "C" fn(arg: *mut c_void)>, arg: *mut c_void);
 
     /// Sets how many bytes a copying stack may have, and returns the previous limit. The default is

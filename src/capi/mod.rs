@@ -6,8 +6,8 @@
 //!
 //! Each function is a stub in `asm/*/entry.S`. It makes sure of its stack while the arguments are
 //! still in registers and no Rust frame exists, and then goes on in a Rust function, which has the
-//! same name with `_impl` behind it. (`gosched_getg` and `gosched_systemstack` need no stack, and
-//! are whole in `asm.S`.)
+//! same name with `_impl` behind it. (A few that need almost no stack, such as `gosched_getg`, are
+//! whole in the assembly.)
 //!
 //! What may park or allocate in them follows the rules of the raw face. Nothing here unwinds into
 //! C: what can fail returns an errno value or an [`OpResult`], and what C must not do is a fatal
@@ -38,8 +38,10 @@
 //!
 //! 1. The types of C's. A type of the runtime's that has the same name is written with its path, as
 //!    `runtime::Timer`.
-//! 2. A block that declares the functions, with their documentation. `tests/header` makes
-//!    `include/gosched.h` of the types and the declarations.
+//! 2. A block that declares the functions, with their documentation. `tests/header` generates
+//!    `include/gosched.h` of the types and the declarations, and `asm/stubs.h` of the declarations.
+//!    A function's stub is an `ENTRY` of its name, unless a comment `// stub:` names another macro
+//!    of `entry.S`, or further arguments, or says that there is none.
 //! 3. The functions with `_impl`. Each `unsafe` block in one relies on what the section on safety
 //!    of its declaration requires of the caller.
 

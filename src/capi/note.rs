@@ -30,6 +30,7 @@ unsafe extern "C" {
     /// # Safety
     /// It can be called anywhere, also in a signal handler. `n` is a note that isn't on a copying
     /// stack.
+    // stub: UNCHECKED
     pub fn gosched_notewakeup(n: *mut Note);
 
     /// Sleeps on a note until it is woken, at most `ns` nanoseconds unless `ns` is negative.

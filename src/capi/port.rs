@@ -56,6 +56,7 @@ unsafe extern "C" {
     /// # Safety
     /// `coro` isn't a coroutine yet, or has ended. It stays where it is until it has ended. `fn`
     /// keeps the rules for copying stacks, and ends by returning.
+    // stub: ENTRY _from, ARG_3
     pub fn gosched_newcoro(
         coro: *mut Coroutine,
         r#fn: Option<unsafe extern "C" fn(coro: *mut Coroutine, arg: *mut c_void)>,
@@ -106,6 +107,7 @@ unsafe extern "C" {
     /// # Safety
     /// On a goroutine. `fn` never returns and doesn't unwind. It ensures that the goroutine is
     /// resumed.
+    // stub: none; asm.S has the whole function
     pub fn gosched_mcall(r#fn: Option<unsafe extern "C" fn(g: *mut Goroutine)>);
 
     /// Resumes a goroutine where it left off. Go's `gogo`, in `asm_amd64.s`.
@@ -113,6 +115,7 @@ unsafe extern "C" {
     /// # Safety
     /// In the function that `gosched_mcall` has called, for the goroutine that called
     /// `gosched_mcall`.
+    // stub: none; asm.S has the whole function
     pub fn gosched_gogo(g: *mut Goroutine) -> !;
 
     /// Makes parked goroutines ready, as `gosched_ready` does with one, but all at once. Go's
@@ -132,6 +135,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// The caller keeps the rules for copying stacks.
+    // stub: none; entry.S has the whole function
     pub fn gosched_ensure_stack(n: usize);
 
     /// The goroutine that this thread runs, also while the thread is on the scheduler's stack for
@@ -276,6 +280,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// After `gosched_entersyscall` or `gosched_entersyscallblock`.
+    // stub: UNCHECKED
     pub fn gosched_exitsyscall();
 
     /// Calls `fn(arg)` on the scheduler's stack, as `gosched_systemstack` does, and returns the
@@ -283,6 +288,7 @@ unsafe extern "C" {
     ///
     /// # Safety
     /// As `gosched_systemstack`. `fn` isn't NULL.
+    // stub: none; syscall.S has the whole function
     pub fn gosched_asmcgocall(
         r#fn: Option<unsafe extern "C" fn(arg: *mut c_void) -> c_int>,
         arg: *mut c_void,

@@ -1,17 +1,29 @@
-//! `include/gosched.h` is what cbindgen makes of the files in `src/capi`, and C and C++ compilers
-//! take it.
+//! `include/gosched.h` and `asm/stubs.h` are generated of the files in `src/capi`, and are up to
+//! date. C and C++ compilers take the header.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The environment variable that has the header written instead of compared.
+/// The environment variable that has both files written instead of compared.
 const WRITE: &str = "GOSCHED_WRITE_HEADER";
 
 const HEADER: &str = "include/gosched.h";
+const STUBS: &str = "asm/stubs.h";
 
-/// What cbindgen makes it of: files of this folder, in this order.
+/// How [`STUBS`] begins.
+const STUBS_HEAD: &str = "\
+/*
+ * The stubs of entry.S, on each architecture: what C calls, and, where a register is named, which
+ * gets the address that it is called from.
+ *
+ * This file is made of the declarations in src/capi; edit those. To write it:
+ *     (cd tests/header && GOSCHED_WRITE_HEADER=1 cargo test up_to_date)
+ */
+";
+
+/// Both are made of files of this folder, in this order.
 const SOURCE: &str = "src/capi";
 const FILES: [&str; 15] = [
     "goroutine",
@@ -36,12 +48,31 @@ fn absolute(path: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../..", path].iter().collect()
 }
 
+fn source(file: &str) -> String {
+    fs::read_to_string(absolute(&format!("{SOURCE}/{file}.rs"))).expect("a source file")
+}
+
+/// Compares a file with what is generated, or writes it.
+fn compare_or_write(path: &str, made: &str) {
+    if env::var_os(WRITE).is_some() {
+        fs::write(absolute(path), made).expect("the file can be written");
+        return;
+    }
+    let found = fs::read_to_string(absolute(path)).unwrap_or_default();
+    let differs = made.lines().zip(found.lines()).position(|(made, found)| made != found);
+    assert!(
+        made == found,
+        "{path} isn't what is generated, from line {} on. To write it:\n    \
+         (cd tests/header && {WRITE}=1 cargo test up_to_date)",
+        differs.unwrap_or(made.lines().count().min(found.lines().count())) + 1
+    );
+}
+
 /// Copies a file without its attributes `no_mangle`. cbindgen declares every function that has one,
 /// and in these files those are the functions that the stubs jump to.
 fn without_exports(file: &str) -> PathBuf {
-    let text = fs::read_to_string(absolute(&format!("{SOURCE}/{file}.rs"))).expect("a source file");
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{file}.rs"));
-    fs::write(&copy, text.replace("#[unsafe(no_mangle)]\n", "")).expect("the copy can be written");
+    fs::write(&copy, source(file).replace("#[unsafe(no_mangle)]\n", "")).expect("the copy can be written");
     copy
 }
 
@@ -55,20 +86,34 @@ fn the_header_is_up_to_date() {
     let bindings = builder.generate();
     let mut made = Vec::new();
     bindings.expect("bindings").write(&mut made);
-    let made = String::from_utf8(made).expect("text");
-    let path = absolute(HEADER);
-    if env::var_os(WRITE).is_some() {
-        fs::write(path, made).expect("the header can be written");
-        return;
+    compare_or_write(HEADER, &String::from_utf8(made).expect("text"));
+}
+
+/// The stubs of the functions that a file declares: `ENTRY`, or the macro that a comment `// stub:`
+/// before the declaration names. The macro's first argument is the name of the function, and the
+/// comment has the others. `none` stands for a function without a stub.
+fn stubs(file: &str) -> String {
+    let mut made = String::new();
+    let mut stub = "ENTRY";
+    for line in source(file).lines().map(str::trim_start) {
+        if let Some(marked) = line.strip_prefix("// stub: ") {
+            stub = marked;
+        } else if let Some((name, _)) = line.strip_prefix("pub fn ").and_then(|line| line.split_once('(')) {
+            made += &match stub.split_once(' ') {
+                None => format!("{stub} {name}\n"),
+                Some(("none;", _)) => String::new(),
+                Some((entry, arguments)) => format!("{entry} {name}, {arguments}\n"),
+            };
+            stub = "ENTRY";
+        }
     }
-    let found = fs::read_to_string(path).unwrap_or_default();
-    let differs = made.lines().zip(found.lines()).position(|(made, found)| made != found);
-    assert!(
-        made == found,
-        "{HEADER} isn't what {SOURCE} and cbindgen.toml make it, from line {} on. To write it:\n    \
-         (cd tests/header && {WRITE}=1 cargo test up_to_date)",
-        differs.unwrap_or(made.lines().count().min(found.lines().count())) + 1
-    );
+    made
+}
+
+#[test]
+fn the_stubs_are_up_to_date() {
+    let made: String = FILES.iter().map(|file| format!("\n/* {file}.rs */\n{}", stubs(file))).collect();
+    compare_or_write(STUBS, &format!("{STUBS_HEAD}{made}"));
 }
 
 /// Compiles the header and nothing else. Without the compiler, says that this was skipped, or

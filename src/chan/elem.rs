@@ -1,6 +1,5 @@
-//! How a value travels through a channel without types: by its address. Without optimisation each
-//! function that it is passed to would have a copy of it on its stack, and goroutines' stacks are
-//! small.
+//! Values travel through an untyped channel by their address. Without optimisation each function
+//! that gets a value would have a copy of it on its stack, and goroutines' stacks are small.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -47,8 +46,8 @@ impl<T> Elem<T> {
     /// Calls `recv` with `place`, or with a place for a box, whose value is moved to `place`.
     ///
     /// # Safety
-    /// `place` is one for a value. `recv` writes what [`TYPE`](Self::TYPE) is the type of if it
-    /// returns `Done`, and then there is a value.
+    /// `place` is a place for a value. If `recv` returns `Done`, it has written a value of the type
+    /// [`TYPE`](Self::TYPE).
     #[inline(always)]
     pub(super) unsafe fn recv(place: *mut T, recv: impl FnOnce(*mut c_void) -> Received) -> Received {
         if !Self::BOXED {

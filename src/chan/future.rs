@@ -49,8 +49,8 @@ impl<R> Node<R> {
 /// The wait of a future at a channel of `T`s. `w` is `None` if it isn't in a queue.
 pub(super) struct Wait<T> {
     w: Option<NonNull<Waiting>>,
-    /// Variant as for a receiver. Values only come out, or are those of a sender, which is
-    /// invariant itself.
+    /// Variant as for a receiver: values only come out. A sender's future is invariant by the
+    /// sender.
     values: PhantomData<fn() -> T>,
 }
 

@@ -1,5 +1,5 @@
-//! [`Sender`] and [`Receiver`]: the typed handles of a channel, counted, as there is no collector.
-//! [`bounded`] makes them.
+//! [`Sender`] and [`Receiver`]: the typed handles of a channel. They are counted, because there is
+//! no collector. [`bounded`] makes them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -33,7 +33,7 @@ use crate::runtime::{
 /// If there is no memory for it.
 #[track_caller]
 pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
-    // 'static whatever T borrows: a Type has no lifetime in it.
+    // 'static, whatever T borrows, because a Type has no lifetime.
     let elem: &'static Type = const { &Elem::<T>::TYPE };
     let Some(c) = makechan(elem, cap) else { panic!("gosched: no memory for a channel of {cap} values") };
     (Sender { c, values: PhantomData }, Receiver { c: Some(c), values: PhantomData })
@@ -52,7 +52,7 @@ pub const fn never<T>() -> Receiver<T> {
 
 /// The sending side of a channel. When the last one is dropped, the channel is closed.
 ///
-/// It takes values of exactly the channel's type, none that lives shorter:
+/// It takes values of exactly the channel's type, and none with a shorter lifetime:
 ///
 /// ```compile_fail,E0597
 /// use gosched::chan::{Sender, bounded};
@@ -67,13 +67,14 @@ pub const fn never<T>() -> Receiver<T> {
 /// ```
 pub struct Sender<T> {
     pub(crate) c: NonNull<Hchan>,
-    /// A cell is invariant in `T`: by a covariant sender a receiver could get values that are gone.
+    /// A cell is invariant in `T`. If senders were covariant, a receiver could get dangling
+    /// references.
     values: PhantomData<Cell<T>>,
 }
 
-/// The receiving side of a channel. When the last one is dropped, sends fail, and the values that
-/// nobody will receive are dropped. If the drop of one panics, the others are dropped, too, and the
-/// panic goes on; a second panic aborts, as it does with a `Vec`.
+/// The receiving side of a channel. When the last one is dropped, sends fail, and the values in the
+/// buffer are dropped. If the drop of one value panics, the others are dropped, too, and the panic
+/// goes on; a second panic aborts, as with a `Vec`.
 ///
 /// ```
 /// let (tx, rx) = gosched::chan::bounded(3);
@@ -172,8 +173,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// [`try_send`](Self::try_send) that leaves it to the caller to wake the future that gets the
-    /// value.
+    /// [`try_send`](Self::try_send), but the caller must wake the future that gets the value.
     pub(crate) fn try_send_unwoken(&self, mut value: T) -> (Result<(), TrySendError<T>>, Option<Woken>) {
         let mut woken = None;
         // SAFETY: elem is a T as the channel carries it; self keeps the channel; there is a value,
@@ -196,8 +196,8 @@ impl<T> Sender<T> {
         (result, woken)
     }
 
-    /// Closes the channel: values in the buffer can still be received; sends fail from now on, and
-    /// so do those that wait. A second call does nothing, where Go panics. Go's `close`.
+    /// Closes the channel: values in the buffer can still be received; sends fail from now on,
+    /// waiting ones included. A second call does nothing, where Go panics. Go's `close`.
     ///
     /// ```
     /// let (tx, rx) = gosched::chan::bounded(1);
@@ -248,7 +248,7 @@ impl<T> Receiver<T> {
     /// Receives into `place`, and waits if `wait` is set and this is a goroutine.
     ///
     /// # Safety
-    /// `place` is one for a value; if the result is `Done`, there is one.
+    /// `place` is a place for a value; if the result is `Done`, it holds one.
     #[inline(always)]
     pub(crate) unsafe fn recv_at(&self, place: *mut T, wait: bool) -> Received {
         // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
@@ -276,7 +276,7 @@ impl<T> Receiver<T> {
         Iter::new(self)
     }
 
-    /// An iterator that receives, and waits for no value: it ends when there is none just now.
+    /// An iterator that receives without waiting: it ends when there is no value at the moment.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter::new(self)
     }
@@ -322,7 +322,7 @@ buffer!(Receiver, this => this.hchan());
 /// Counts one handle more.
 fn grab(handles: &AtomicU32) {
     // Relaxed: the handle that is cloned keeps the channel meanwhile. A count that wraps around
-    // would free a channel that is in use; the limit is Arc's, half of the range.
+    // would free a channel in use, so there is a limit: Arc's, half of the range.
     if handles.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
         abort();
     }
@@ -332,23 +332,23 @@ fn grab(handles: &AtomicU32) {
 /// if the other side has no handle either.
 #[inline(always)]
 fn release(c: NonNull<Hchan>, handles: &AtomicU32, disconnect: impl FnOnce()) {
-    // As an Arc's: the release of each drop pairs with the acquire of the last one, which so comes
-    // after all uses of the other handles.
+    // As in an Arc, the release of each drop pairs with the acquire of the last one. So the last
+    // drop comes after all uses of the other handles.
     if handles.fetch_sub(1, Ordering::AcqRel) == 1 {
         release_side(c, disconnect);
     }
 }
 
-/// The rest of [`release`], for the last handle. Not inlined: the drop of a handle would have to
-/// save registers from its first instruction on, for what it seldom does.
+/// The rest of [`release`], for the last handle. Not inlined, because otherwise every drop of a
+/// handle would save registers for this rare part.
 #[inline(never)]
 fn release_side(c: NonNull<Hchan>, disconnect: impl FnOnce()) {
-    /// Counts when it is dropped: also if a value has panicked that `disconnect` has dropped.
+    /// Counts when it is dropped, so also after a panic in the drop of a value by `disconnect`.
     struct Side(NonNull<Hchan>);
     impl Drop for Side {
         fn drop(&mut self) {
-            // SAFETY: the channel stays until both sides have counted here. The second one has
-            // acquired what the other side released after its disconnect: no handle is left, and
+            // SAFETY: the channel stays until both sides have counted here. The second count
+            // acquires what the first released after its disconnect. So no handle is left, and
             // nobody uses the channel.
             unsafe {
                 if self.0.as_ref().ext.sides.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -402,12 +402,11 @@ impl<T> Drop for Receiver<T> {
         let Some(c) = self.c else { return };
         // SAFETY: as for a Sender.
         release(c, unsafe { &c.as_ref().ext.receivers }, || {
-            // Nobody will receive any more: senders that wait fail, and values in the buffer are
-            // dropped.
-            // SAFETY: the channel isn't freed before this closure has returned.
+            // No value will be received any more: senders that wait fail, and values in the buffer
+            // are dropped. SAFETY: the channel isn't freed before this closure has returned.
             unsafe { closechan(c) };
-            // Twice: if the drop of a value panics, the others are dropped while that unwinds, as a
-            // Vec's are.
+            // Two of them: if the drop of a value panics, the second drops the others while the
+            // first unwinds, as with a Vec.
             let _others = Unread(self);
             drop(Unread(self));
         });

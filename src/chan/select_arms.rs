@@ -26,7 +26,7 @@ pub(super) enum Outcome {
 }
 
 /// Memory for a value as a channel carries it: a `T`, or its box (see [`Elem`]). It doesn't know
-/// whether it holds one, and drops none.
+/// whether it holds a value, and never drops one.
 pub(super) union Slot<T> {
     plain: ManuallyDrop<MaybeUninit<T>>,
     boxed: ManuallyDrop<MaybeUninit<Box<T>>>,
@@ -52,7 +52,7 @@ impl<T> Slot<T> {
     /// # Safety
     /// The slot holds a value, which nobody uses or takes after this.
     pub(super) unsafe fn take(&self) -> T {
-        // SAFETY: there is a value, in the field that BOXED says, as in `put`; it is read once.
+        // SAFETY: there is a value, in the field that BOXED names, as in `put`; it is read once.
         unsafe {
             if Elem::<T>::BOXED {
                 *self.boxed.assume_init_read()
@@ -63,8 +63,8 @@ impl<T> Slot<T> {
     }
 }
 
-/// What an arm has in memory. It is the macro's, as an arm is moved when it is asked. No arm of it,
-/// no value in it.
+/// The memory of an arm. The macro owns it, because an arm is moved when it is asked. Without an
+/// arm it holds no value.
 #[doc(hidden)]
 pub struct Place<T> {
     slot: Slot<T>,
@@ -79,18 +79,18 @@ impl<T> Place<T> {
 }
 
 /// A `recv` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns
-/// what was received.
+/// the received value.
 #[doc(hidden)]
 pub struct RecvArm<'a, T> {
     c: Option<NonNull<Hchan>>,
-    /// Holds a value as long as its outcome is `Done`. Invariant in `T`, as all that is behind a
+    /// Holds a value as long as its outcome is `Done`. Invariant in `T`, as everything behind a
     /// `&mut`.
     place: &'a mut Place<T>,
     receiver: PhantomData<&'a Receiver<T>>,
 }
 
 /// A `send` arm of [`select!`](crate::select). It is asked by value, so once; until then it owns
-/// its value, unless that was sent.
+/// its value, unless the value was sent.
 #[doc(hidden)]
 pub struct SendArm<'a, T> {
     c: Option<NonNull<Hchan>>,
@@ -108,21 +108,22 @@ pub struct RawArm<'a> {
 }
 
 impl<'a> RawArm<'a> {
-    /// An arm that was chosen already is switched off: its place isn't as a select wants it.
+    /// Makes an arm. It is switched off if it was chosen already, because then its place isn't
+    /// ready for a select.
     #[inline]
     fn new<T>(c: Option<NonNull<Hchan>>, place: &'a mut Place<T>, sends: bool) -> Self {
         let c = c.filter(|_| place.outcome.get() == Outcome::Passed);
-        // SAFETY: the slot is as the channel carries it, a value or a place for one, and borrowed
-        // like the outcome.
+        // SAFETY: the slot holds a value, or has room for one, as the channel carries it. It is
+        // borrowed as long as the outcome.
         unsafe { RawArm::at(c, (&raw mut place.slot).cast(), sends, &place.outcome) }
     }
 
-    /// An arm that has its value, or the place for one, at `elem`, and no place. `outcome` is
+    /// Makes an arm without a [`Place`]: its value, or the room for one, is at `elem`. `outcome` is
     /// `Passed`.
     ///
     /// # Safety
-    /// What is at `elem` is as the channel carries it, and stays until the arm was chosen or is
-    /// gone.
+    /// The value or the room at `elem` has the form in which the channel carries values, and stays
+    /// until the arm was chosen or is gone.
     #[inline(always)]
     pub(super) unsafe fn at(
         c: Option<NonNull<Hchan>>,
@@ -135,7 +136,7 @@ impl<'a> RawArm<'a> {
 }
 
 impl<'a, T> RecvArm<'a, T> {
-    /// An arm that is switched off if there is no receiver, or `on` is false.
+    /// Makes an arm, which is switched off if there is no receiver, or `on` is false.
     #[inline]
     pub fn new(receiver: Option<&'a Receiver<T>>, on: bool, place: &'a mut Place<T>) -> Self {
         place.outcome.set(Outcome::Passed);
@@ -149,7 +150,7 @@ impl<'a, T> RecvArm<'a, T> {
         RawArm::new(self.c, self.place, false)
     }
 
-    /// What was received, if this arm was chosen.
+    /// Returns the received value, if this arm was chosen.
     #[inline]
     pub fn chosen(self) -> Option<Result<T, RecvError>> {
         // SAFETY: the arm ends here, without a drop.
@@ -170,7 +171,7 @@ impl<'a, T> RecvArm<'a, T> {
 }
 
 impl<'a, T> SendArm<'a, T> {
-    /// An arm that is switched off if there is no sender, or no value.
+    /// Makes an arm, which is switched off if there is no sender, or no value.
     #[inline]
     pub fn new(sender: Option<&'a Sender<T>>, place: &'a mut Place<T>, value: Option<T>) -> Self {
         place.outcome.set(Outcome::Off);
@@ -215,8 +216,8 @@ impl<'a, T> SendArm<'a, T> {
     }
 }
 
-// A panic between the choice and the question, as of another arm's value that is dropped, drops the
-// arms.
+// A panic between the choice and the question drops the arms, for example a panic in the drop of
+// another arm's value.
 impl<T> Drop for RecvArm<'_, T> {
     fn drop(&mut self) {
         // SAFETY: this is the arm's end.
@@ -231,8 +232,8 @@ impl<T> Drop for SendArm<'_, T> {
     }
 }
 
-/// Does one of the operations, and notes the outcome in its arm: one at random if several can be
-/// done. If `wait` is set, waits until one can be done. False if none was.
+/// Does one of the operations, at random if several can be done, and notes the outcome in its arm.
+/// If `wait` is set, waits until one can be done. Returns false if none was done.
 #[doc(hidden)]
 #[inline]
 #[track_caller]
@@ -286,14 +287,14 @@ fn choose<const N: usize>(arms: [RawArm<'_>; N], wait: bool, in_order: bool) -> 
     true
 }
 
-/// What `recv` in a [`select!`](crate::select) takes: a receiver, or perhaps one.
+/// The argument of `recv` in a [`select!`](crate::select): a receiver, or an `Option` of one.
 #[doc(hidden)]
 pub trait AsReceiver {
     type Value;
     fn __receiver(&self) -> Option<&Receiver<Self::Value>>;
 }
 
-/// What `send` in a [`select!`](crate::select) takes: a sender, or perhaps one.
+/// The argument of `send` in a [`select!`](crate::select): a sender, or an `Option` of one.
 #[doc(hidden)]
 pub trait AsSender {
     type Value;

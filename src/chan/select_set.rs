@@ -11,7 +11,7 @@ use crate::chan::select_arms::{Outcome, Slot};
 use crate::chan::{Receiver, Sender, deadline};
 use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, until};
 
-/// A set of channel operations that is made at run time, of which each call does one. Go's
+/// A set of channel operations that is made at run time. Each call does one of them. Go's
 /// `reflect.Select`.
 ///
 /// ```
@@ -30,7 +30,7 @@ use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, unt
 /// });
 /// ```
 ///
-/// It may hold values, and drops them; so what they borrow lives longer:
+/// It may hold values, and drops them. So the data that the values borrow must outlive it:
 ///
 /// ```compile_fail,E0597
 /// use gosched::chan::{Select, bounded};
@@ -62,8 +62,9 @@ struct DynArm<'a> {
     drop_value: unsafe fn(*mut c_void),
     /// Frees `place`, and drops the value if it holds one.
     free: unsafe fn(*mut c_void, bool),
-    /// What the handle and the value borrow. Here, where `Drop` is: it must not be gone before.
-    /// Covariant: a set only loses by a shorter `'a`.
+    /// Borrowed by the handle and by the value. The field is in this type because it has the
+    /// `Drop`: the borrow must last until then. Covariant, because a shorter `'a` only limits the
+    /// set.
     borrowed: PhantomData<&'a ()>,
 }
 
@@ -140,7 +141,7 @@ impl<'a> Select<'a> {
     }
 
     /// An empty set. If several of its operations can be done, the one that was added first is
-    /// done: those behind it starve if it can always be. `select!` calls that `biased`.
+    /// done: if that one can always be done, the others starve. `select!` calls that `biased`.
     ///
     /// ```
     /// use gosched::chan::{Select, bounded};
@@ -166,8 +167,8 @@ impl<'a> Select<'a> {
         self.arms.len() - 1
     }
 
-    /// Adds a receive; returns its index. It takes an `Option` as well: without a receiver, the
-    /// operation has an index, and is never chosen. Go's nil channel.
+    /// Adds a receive; returns its index. It takes an `Option` as well: with `None`, the operation
+    /// has an index, and is never chosen, like Go's nil channel.
     ///
     /// ```
     /// use gosched::chan::{Receiver, Select, bounded};
@@ -242,8 +243,8 @@ impl<'a> Select<'a> {
         Some(Selected { select: self, index, outcome })
     }
 
-    /// [`select`](Self::select) with a time limit; none if nothing could be done until `timeout`
-    /// was over.
+    /// [`select`](Self::select) with a time limit; `None` if `timeout` is over before an operation
+    /// can be done.
     ///
     /// ```
     /// use std::time::Duration;
@@ -295,7 +296,7 @@ impl<'a> Select<'a> {
     /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has
     /// a value.
     fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
-        // Of a `Selected` that was forgotten: nothing is received to where a value is.
+        // A `Selected` that was forgotten may have left a value: no receive may write over it.
         self.arms.iter_mut().filter(|arm| !arm.sends).for_each(DynArm::clear);
         // selectgo takes the sends first.
         let mut indices: Vec<usize> = (0..self.arms.len()).collect();

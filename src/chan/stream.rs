@@ -1,4 +1,4 @@
-//! [`RecvStream`]: what is received, as a `Stream` of `async` code. Feature `futures`.
+//! [`RecvStream`]: received values, as a `Stream` of `async` code. Feature `futures`.
 
 use std::fmt;
 use std::pin::Pin;
@@ -47,9 +47,9 @@ unsafe impl<T: Send> Sync for RecvStream<T> {}
 impl<T> Unpin for RecvStream<T> {}
 
 impl<T> Receiver<T> {
-    /// Returns the values as a [`Stream`], for the adapters of `async` code, which crates like
-    /// futures-util have. It waits as [`recv_async`](Self::recv_async) does, and may be dropped at
-    /// any time. [`RecvStream`] has an example.
+    /// Returns the values as a [`Stream`], for the adapters of crates like futures-util. The stream
+    /// waits as [`recv_async`](Self::recv_async) does, and may be dropped at any time.
+    /// [`RecvStream`] has an example.
     pub fn into_stream(self) -> RecvStream<T> {
         RecvStream { rx: self, wait: Wait::NONE, ended: false }
     }

@@ -95,14 +95,15 @@ impl<T> fmt::Display for SendTimeoutError<T> {
 
 impl<T> Error for SendTimeoutError<T> {}
 
-/// A channel that gets a `()` when `timeout` is over: the arm of a select that ends its wait.
+/// Returns a channel that gets a `()` when `timeout` is over. It is the arm of a select that ends
+/// the select's wait.
 #[doc(hidden)]
 #[track_caller]
 pub fn deadline(timeout: Duration) -> Receiver<()> {
     deadline_of("select", timeout)
 }
 
-/// [`deadline`] for an operation that `what` names.
+/// [`deadline`] for the operation that `what` names.
 #[track_caller]
 fn deadline_of(what: &str, timeout: Duration) -> Receiver<()> {
     Receiver::made_by_timer(what, const { &Elem::<()>::TYPE }, when(nanos(timeout)), 0, Feeds::Wait)
@@ -151,7 +152,7 @@ impl<T> Receiver<T> {
     /// ```
     ///
     /// # Errors
-    /// If the channel is empty and closed, or if there was no value in time: nothing was received
+    /// If the channel is empty and closed, or if there was no value in time. Nothing was received
     /// then.
     ///
     /// # Panics
@@ -180,7 +181,7 @@ impl<T> Receiver<T> {
     /// `Empty`. On a goroutine.
     ///
     /// # Safety
-    /// `place` is one for a value; if the result is `Done`, there is one.
+    /// `place` is a place for a value; if the result is `Done`, it holds one.
     pub(crate) unsafe fn recv_at_unless(&self, place: *mut T, over: &Receiver<()>) -> Received {
         // SAFETY: as the caller says; self keeps the channel.
         unsafe {
@@ -221,23 +222,23 @@ impl<T> Receiver<T> {
 }
 
 impl Receiver<Instant> {
-    /// A channel that gets the time at `when`, and then each `period` if that isn't 0, in
+    /// Makes a channel that gets the time at `when`, and then each `period` if `period` isn't 0, in
     /// nanoseconds. `what` is the operation that a panic names.
     #[track_caller]
     pub(crate) fn of_timer(what: &str, when: i64, period: i64) -> Self {
         Receiver::made_by_timer(what, const { &Elem::<Instant>::TYPE }, when, period, Feeds::Receives)
     }
 
-    /// Stops the channel's timer, and empties the channel. True if the timer was set or a value was
-    /// there.
+    /// Stops the channel's timer, and empties the channel. Returns true if the timer was set, or
+    /// the channel had a value.
     pub(crate) fn stop_timer(&self) -> bool {
         // SAFETY: Timer and Ticker call this, for channels that of_timer made; self keeps the
         // channel.
         self.c.is_some_and(|c| unsafe { cancel_chan(c) })
     }
 
-    /// [`stop_timer`](Self::stop_timer) that sets the timer anew, as [`of_timer`](Self::of_timer)
-    /// does.
+    /// As [`stop_timer`](Self::stop_timer), and sets the timer anew, as
+    /// [`of_timer`](Self::of_timer) does.
     pub(crate) fn reset_timer(&self, when: i64, period: i64) -> bool {
         // SAFETY: as in stop_timer.
         self.c.is_some_and(|c| unsafe { set_chan(c, when, period) })

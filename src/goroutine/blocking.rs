@@ -7,25 +7,25 @@ use crate::runtime::{
 };
 
 /// Calls `f`, which may block its thread, and lets other goroutines have this one's P meanwhile.
-/// For everything that waits in the kernel, or for a lock that isn't this crate's:
+/// Use it for everything that waits in the kernel, or for a lock that isn't this crate's:
 /// [`std::fs::read`], a query of a database, [`std::thread::sleep`]. ([`fs`](crate::fs) and
 /// [`io`](crate::io) do it themselves; [`net`](crate::net) and [`process`](crate::process) need no
-/// thread that waits.) It is what Go does around each system call (`entersyscall` and
-/// `exitsyscall`, in `proc.go`). Without it others run, too, but the thread gets a
+/// thread that waits.) Go does the same around each system call (`entersyscall` and `exitsyscall`,
+/// in `proc.go`). Without `blocking` others run, too, but the thread gets a
 /// [signal](crate::proc::preemption#eintr) first.
 ///
 /// If `f` returns soon, it costs two changes of state, and no switch. If it doesn't, the monitor
 /// hands the P to another thread: after 20 µs at the earliest, after 10 ms at the latest. Then the
-/// goroutine has to wait for a P when `f` has returned. Each goroutine that is in here takes a
+/// goroutine has to wait for a P when `f` has returned. Each goroutine in `blocking` takes a
 /// thread; the limit is 10,000 (see [`set_max_threads`](crate::proc::set_max_threads)).
 ///
-/// So it isn't always the cheaper way. A call that blocks for less than a tenth of a millisecond
-/// takes as much processor time without it, or less, and fewer threads; but others wait for the P
+/// So it isn't always cheaper. Without it, a call that blocks for less than a tenth of a
+/// millisecond takes at most as much processor time, and fewer threads; but others wait for the P
 /// meanwhile. [A table](crate::proc::preemption#blocking-or-not) has measurements.
 ///
-/// Inside `f` the goroutine can make goroutines, and do all that needs no wait (`try_recv`, a send
-/// to a channel with room). What has to wait panics, with a message that says so. A call inside
-/// another one just calls `f`, and so does one on a thread that isn't a goroutine's.
+/// Inside `f` the goroutine can make goroutines, and do everything that needs no wait (`try_recv`,
+/// a send to a channel with room). An operation that has to wait panics, with a message that says
+/// so. A nested call just calls `f`, and so does a call on a thread that isn't a goroutine's.
 ///
 /// ```
 /// gosched::run(|| {
@@ -41,12 +41,12 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     struct Exit;
     impl Drop for Exit {
         fn drop(&mut self) {
-            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. That a
-            // goroutine which shares thread-locals keeps nothing of one was promised: the end of
-            // `blocking` is such a point.
+            // SAFETY: entersyscall was called by `blocking`, whose frame is still there. A
+            // goroutine that shares thread-locals has promised to keep no thread-local at points
+            // where it may park, and the end of `blocking` is such a point.
             unsafe { exitsyscall() }
-            // As in the prologue of the function that Go's caller calls next: a loop of short calls
-            // is seldom where a signal can stop it.
+            // As the prologue of the next function does in Go: a signal seldom finds a loop of
+            // short calls where it can stop it.
             stop_if_asked();
         }
     }
@@ -63,13 +63,13 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
 
 /// Drops the owner of a descriptor, whose close may wait, in [`blocking`].
 ///
-/// A signal ends such a close, which isn't begun again and says so to nobody. The runtime sends
-/// none to a thread in `blocking`, but one may be on its way by then. So they are blocked.
+/// A signal ends such a close early; the close isn't repeated, and reports no error. The runtime
+/// sends no signal to a thread in `blocking`, but one may be on its way. So signals are blocked.
 pub(crate) fn close<T>(owner: T) {
     blocking(|| with_signals_blocked(|| drop(owner)));
 }
 
-/// Calls `f` as [`blocking`] does, until it returns something else than `Interrupted`. Go's
+/// Calls `f` as [`blocking`] does, again until it returns something else than `Interrupted`. Go's
 /// `ignoringEINTRIO`, in `internal/poll/fd_unix.go`.
 pub(crate) fn ignoring_eintr<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {

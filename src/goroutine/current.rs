@@ -1,5 +1,4 @@
-//! What a goroutine can do and ask about itself, and how one that computes for long lets others
-//! run.
+//! Functions that a goroutine calls to act on itself or to ask about itself.
 
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
@@ -61,16 +60,16 @@ pub fn yield_now() {
     unsafe { runtime::gosched() }
 }
 
-/// Lets others run if it is time for that: for loops that compute for long. It takes a few
+/// Lets others run if the time slice is over: for loops that compute for long. It takes a few
 /// instructions.
 ///
-/// A loop without checks keeps nobody from running for long, either: after 10 ms it is
-/// [detached](crate::proc::preemption) by a signal, and waits for its turn as another thread. With
-/// checks it needs no thread of its own and no signal, and others wait for less.
+/// A loop without checks doesn't hold up others for long, either. After 10 ms a signal
+/// [detaches](crate::proc::preemption) it, and it waits for its turn on a thread of its own. With
+/// checks it needs no such thread and no signal, and others wait less.
 ///
-/// On a thread that isn't a goroutine's it does nothing, and inside of
-/// [`blocking`](crate::blocking) neither. It may go on on another thread, as at each point where a
-/// goroutine waits.
+/// It does nothing on a thread that isn't a goroutine's, and inside of
+/// [`blocking`](crate::blocking). The goroutine may go on on another thread, as at each point where
+/// it waits.
 ///
 /// ```
 /// let numbers = vec![1_u64; 1000];
@@ -89,11 +88,11 @@ pub fn check() {
 /// Sets how many goroutines that compute may wait for their turn at once, and returns the limit
 /// until now: 2,000 at first.
 ///
-/// A goroutine that computes for 10 ms in code where nobody can stop it is
-/// [detached](crate::proc::preemption), and waits for its turn on a thread of its own. Where `max`
-/// of them wait, any other keeps its processor for a second at a time instead; a line on stderr
-/// says so, once. A goroutine whose thread sleeps is detached in any case: others may have what it
-/// waits for. [`set_max_threads`](crate::proc::set_max_threads) bounds the threads for all
+/// A goroutine that computes for 10 ms in code where it can't be stopped is
+/// [detached](crate::proc::preemption), and waits for its turn on a thread of its own. While `max`
+/// goroutines wait so, any other keeps its P for a second at a time instead; a line on stderr says
+/// so, once. A goroutine whose thread sleeps is detached in any case: it may wait for another
+/// goroutine. [`set_max_threads`](crate::proc::set_max_threads) bounds the threads for all
 /// purposes, and ends the process.
 ///
 /// ```
@@ -155,8 +154,8 @@ pub fn goid() -> u64 {
     }
 }
 
-/// [`goid`] where there may be no goroutine: none on a thread that isn't a goroutine's. For what
-/// any code may call, such as a logger.
+/// [`goid`], or `None` on a thread that isn't a goroutine's. For functions that any code may call,
+/// such as a logger's.
 ///
 /// ```
 /// fn line(text: &str) -> String {
@@ -192,22 +191,21 @@ pub fn num_goroutine() -> usize {
 ///
 /// When the runtime starts, the environment variable `GOMAXPROCS` decides, if it is a positive
 /// number. Otherwise it is the number of processors that the process may use, or the limit of its
-/// control group (as a rule a container's) if that is lower: the quota divided by the period,
-/// rounded up, but at least
-/// 2. Of nested groups the lowest limit counts. `GODEBUG=containermaxprocs=0` ignores control
-///    groups.
-/// Go's `runtime.GOMAXPROCS(0)`, as it is since 1.25.
+/// control group (as a rule a container's) if that is lower. The limit is the quota divided by the
+/// period, rounded up, and at least two. Of nested groups the lowest limit counts.
+/// `GODEBUG=containermaxprocs=0` ignores control groups. Go's `runtime.GOMAXPROCS(0)`, as it is
+/// since 1.25.
 ///
-/// So it goes on: if either changes while the program runs, the number follows within about a
-/// second; later if no goroutine runs, as nobody is woken for that. It doesn't once it was set, by
-/// the variable or by [`set_gomaxprocs`], until [`set_default_gomaxprocs`]; nor with
-/// `GODEBUG=updatemaxprocs=0`.
+/// If the processors or the limit change while the program runs, the number follows within about a
+/// second. While no goroutine runs it follows later, because no thread is woken for that. It
+/// doesn't follow if it was set by the variable or by [`set_gomaxprocs`], until
+/// [`set_default_gomaxprocs`] is called, nor with `GODEBUG=updatemaxprocs=0`.
 ///
-/// What the process may use is what a thread of the runtime's may use that runs no goroutine. A
-/// container that is given other processors, or `taskset --all-tasks --pid`, changes that; what
-/// binds a single thread, the main thread as `taskset --pid` does, or a [locked](lock_os_thread)
-/// one, doesn't. A process that is moved to another control group keeps to the limit of the first;
-/// so it does if its descriptors are closed behind the runtime's back.
+/// The processors of the process are those that a thread of the runtime's may use that runs no
+/// goroutine. They change if a container gets other processors, or by `taskset --all-tasks --pid`.
+/// They don't change if a single thread is bound: the main thread, as by `taskset --pid`, or a
+/// [locked](lock_os_thread) one. A process that is moved to another control group keeps the limit
+/// of the first group. It also does if its descriptors are closed behind the runtime's back.
 ///
 /// ```
 /// gosched::run(|| {
@@ -219,9 +217,9 @@ pub fn gomaxprocs() -> usize {
     runtime::wanted_procs() as usize
 }
 
-/// Sets how many goroutines can run at once, the number of P's; returns what it was. It waits until
-/// every running goroutine has come to a point at which it can be stopped. From then on the number
-/// stays as it is, whatever the process may use. Go's `runtime.GOMAXPROCS`.
+/// Sets how many goroutines can run at once, the number of P's; returns the former number. It waits
+/// until every running goroutine has come to a point at which it can be stopped. After that the
+/// number no longer follows the processors of the process. Go's `runtime.GOMAXPROCS`.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -251,9 +249,9 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
     runtime::set_gomaxprocs(n.get() as i32) as usize
 }
 
-/// Has as many P's as there are by default, whatever the environment variable says: it undoes
-/// [`set_gomaxprocs`], and from now on the number follows what the process may use, as
-/// [`gomaxprocs`] says. If it does already, it is brought up to date at once. Go's
+/// Sets the number of P's to its default, whatever the environment variable says. It undoes
+/// [`set_gomaxprocs`]: from now on the number follows the processors of the process, as
+/// [`gomaxprocs`] says. If it does already, this brings it up to date at once. Go's
 /// `runtime.SetDefaultGOMAXPROCS`.
 ///
 /// ```
@@ -268,8 +266,8 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
 /// });
 /// ```
 ///
-/// While there is an [exploration](crate::explore), the number is noted for later, as that of
-/// [`set_gomaxprocs`] is.
+/// While there is an [exploration](crate::explore), the number is noted for later, as with
+/// [`set_gomaxprocs`].
 ///
 /// # Panics
 /// Inside [`blocking`](crate::blocking); and before the first call of [`run`](crate::run).
@@ -300,11 +298,12 @@ pub struct OsThreadLock {
 /// and the thread runs no other goroutine. For libraries that keep state in the thread. Locks nest.
 /// Go's `runtime.LockOSThread`.
 ///
-/// If the goroutine ends without having unlocked (the guard was leaked), its thread ends, too, as
-/// its state may have been changed. For the same reason new threads are never made by a locked one.
+/// If the goroutine ends without having unlocked (the guard was leaked), its thread ends, too,
+/// because the thread's state may have been changed. For the same reason a locked thread never
+/// makes a new thread.
 ///
-/// The thread sleeps while its goroutine is parked: so each locked goroutine costs a thread, and
-/// each switch to it is one of the kernel's.
+/// The thread sleeps while its goroutine is parked. So each locked goroutine costs a thread, and
+/// the kernel switches threads for each switch to it.
 ///
 /// ```
 /// use std::fs::read_link;
@@ -328,7 +327,7 @@ pub fn lock_os_thread() -> OsThreadLock {
 
 impl Drop for OsThreadLock {
     fn drop(&mut self) {
-        // Unless the thread ends, with its goroutine, and this is the destructor of a thread-local.
+        // None if the thread ends with its goroutine, and this is the destructor of a thread-local.
         if getg().is_some() {
             runtime::unlock_os_thread();
         }

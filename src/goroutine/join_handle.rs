@@ -1,8 +1,8 @@
-//! What goroutines end with, and its receivers: [`JoinHandle`], [`JoinError`], and [`JoinFuture`],
-//! a join for tasks. A panic that nobody takes has the effect that [`set_panic_mode`] says.
+//! The outcome of goroutines, and its receivers: [`JoinHandle`], [`JoinError`], and [`JoinFuture`],
+//! a join for tasks. [`set_panic_mode`] sets the effect of a panic that no caller takes.
 //!
-//! Results go by their address: without optimisation each function that a value is passed to has a
-//! copy of it on its stack, and goroutines' stacks are small.
+//! Results are passed by address. Without optimisation each function that gets a value has a copy
+//! of it on its stack, and goroutines' stacks are small.
 
 use std::any::Any;
 use std::fmt;
@@ -23,10 +23,10 @@ use crate::runtime::{
     point, set_die_on_panic, set_end_waker, take_end_waker, tsan, wait_for_end, wait_for_end_limited, when,
 };
 
-/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped;
-/// of a panic, nobody hears any more ([`set_panic_mode`](crate::set_panic_mode) can end the process
-/// instead). (If the result's drop panics, it is a fatal error, as it is with a thread's: nobody is
-/// there whose panic it could be.)
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped. A
+/// panic then has no effect ([`set_panic_mode`](crate::set_panic_mode) can end the process
+/// instead). If the drop of the result panics, that is a fatal error, as with a thread, because no
+/// caller could get the panic.
 ///
 /// ```
 /// gosched::run(|| {
@@ -37,7 +37,7 @@ use crate::runtime::{
 /// ```
 pub struct JoinHandle<T> {
     gp: &'static G,
-    /// Covariant in `T`, as the result only comes out.
+    /// Covariant in `T`, because a handle only returns the result.
     result: PhantomData<Outcome<T>>,
 }
 
@@ -47,7 +47,7 @@ unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: a `&JoinHandle` only reads an atomic: whether the goroutine has ended.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
-// As std's. The result is what it is when the goroutine has ended.
+// As std's. The result doesn't change after the goroutine has ended.
 impl<T> UnwindSafe for JoinHandle<T> {}
 impl<T> RefUnwindSafe for JoinHandle<T> {}
 
@@ -165,11 +165,11 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Gives up the handle of `gp`, of which there is one, and whose result is a `T`.
+/// Gives up the only handle of `gp`, whose result is a `T`.
 #[inline(always)]
 fn release<T>(gp: &'static G, take: impl FnOnce(*mut Outcome<T>)) {
-    // SAFETY: drop_handle calls this once, if the goroutine has ended with the handle there: then
-    // the outcome is in its slot, and the handle's alone. `take` moves or drops it.
+    // SAFETY: drop_handle calls this once, if the goroutine ended while it had the handle. Then the
+    // outcome is in its slot, and only the handle may use it. `take` moves or drops it.
     drop_handle(gp, || unsafe {
         take(gp.ext.slot.value());
         gp.ext.slot.clear::<Outcome<T>>();
@@ -203,7 +203,7 @@ pub struct JoinError {
     payload: Payload,
 }
 
-// SAFETY: of a shared payload nothing is used but its type's name, and its text if it is a string,
+// SAFETY: a shared error reads only the type's name of the payload, and its text if it is a string,
 // which may be shared.
 unsafe impl Sync for JoinError {}
 
@@ -444,7 +444,7 @@ pub(crate) fn message(payload: &(dyn Any + Send)) -> Option<&str> {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
-/// Calls `f`, and returns what it has panicked with; if it hasn't, its result is in `value`.
+/// Calls `f`, and returns the payload of its panic. If `f` didn't panic, its result is in `value`.
 #[inline(always)]
 pub(super) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -> Option<Payload> {
     let place = value.as_mut_ptr();

@@ -1,7 +1,7 @@
 //! Labels of goroutines, by which a profile or a trace tells them apart. Go's `label.go`, in
 //! `runtime/pprof`.
 //!
-//! A new goroutine has the labels that its maker has at that time.
+//! A new goroutine gets the labels that its maker has at that time.
 //!
 //! ```
 //! use gosched::labels::{labels, with_labels};
@@ -122,9 +122,9 @@ pub fn labels() -> Labels {
 /// [events](crate::proc::Event) of it.
 ///
 /// # Safety
-/// `gp` has begun, and until this returns it neither runs on another thread nor ends: its labels
-/// could be freed while they are read. So it is for the goroutine of an event, while the tracer is
-/// called with that.
+/// `gp` has begun, and until this returns it neither runs on another thread nor ends: otherwise its
+/// labels could be freed while they are read. So call it for the goroutine of an event, while the
+/// tracer handles that event.
 pub unsafe fn labels_of(gp: &G) -> Labels {
     Labels(get_prof_label(gp))
 }

@@ -1,5 +1,5 @@
-//! [`goroutine_local!`](crate::goroutine_local!): what each goroutine has one of, whatever its
-//! kind.
+//! [`goroutine_local!`](crate::goroutine_local!): values that each goroutine has its own copy of,
+//! whatever its kind.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -31,18 +31,20 @@ use crate::runtime::{Key, with_values};
 /// ```
 ///
 /// A value is made when the goroutine first uses it, and dropped when its function has returned or
-/// panicked, before [`join`](crate::JoinHandle::join) returns, and before its
-/// [thread-locals](crate#thread-locals) are. One that is declared `inherit`, of a type that is
-/// `Clone + Send`, goes to the goroutines that the goroutine makes: each begins with a clone of it,
-/// if there is one at that time. That is so for those of [`go`](crate::go()), of a scope, of
-/// [`iter::pull`](crate::iter::pull), and for [`run`](crate::run)'s; what a timer, the end of a
-/// context or a waker begins gets none. A thread that isn't a goroutine's has values, too, until it
-/// ends. A goroutine with none pays nothing. (The clone is made in `go`: in a `with_borrow_mut` of
-/// an inherited `RefCell`, that panics.)
+/// panicked, before [`join`](crate::JoinHandle::join) returns, and before the goroutine's
+/// [thread-locals](crate#thread-locals) are dropped. A static that is declared `inherit`, of a type
+/// that is `Clone + Send`, is inherited: each goroutine that the goroutine makes begins with a
+/// clone of the value, if there is one at that time. That holds for goroutines of
+/// [`go`](crate::go()), of a scope, of [`iter::pull`](crate::iter::pull) and of
+/// [`run`](crate::run). A goroutine that a timer, the end of a context or a waker begins inherits
+/// nothing. A thread that isn't a goroutine's has values, too, until it ends. A goroutine without
+/// values pays nothing. (`go` makes the clone, so `go` panics in a `with_borrow_mut` of an
+/// inherited `RefCell`.)
 ///
-/// A goroutine with thread-locals of its own could do with `thread_local!`, which takes less time,
-/// and has no `inherit`. One that [shares those of its threads](crate::Builder::shared_locals) has
-/// these alone, and they may be used on both sides of a park.
+/// A goroutine with thread-locals of its own can also use `thread_local!`, which takes less time,
+/// and has no `inherit`. For a goroutine that [shares those of its
+/// threads](crate::Builder::shared_locals), only goroutine-locals are its own, and it may use them
+/// on both sides of a park.
 ///
 /// Goroutines that [`proc`](crate::proc) or a C program makes can have values; they are never
 /// dropped.
@@ -61,7 +63,8 @@ macro_rules! goroutine_local {
     };
 }
 
-/// What [`goroutine_local!`](crate::goroutine_local!) declares: std's `LocalKey`, for goroutines.
+/// The type of the statics that [`goroutine_local!`](crate::goroutine_local!) declares: std's
+/// `LocalKey`, for goroutines.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -82,11 +85,12 @@ macro_rules! goroutine_local {
 /// ```
 pub struct GoroutineLocal<T: 'static> {
     init: fn() -> T,
-    /// Makes what a new goroutine gets.
+    /// Makes the value that a new goroutine gets.
     clone: Option<fn(&T) -> T>,
 }
 
-/// The goroutine's value has been dropped, or there was none and will be none: it ends.
+/// The goroutine is ending: its value has been dropped, or there was none and none is made any
+/// more.
 ///
 /// ```
 /// use std::cell::{Cell, RefCell};
@@ -158,8 +162,8 @@ impl<T: 'static> GoroutineLocal<T> {
     /// ```
     ///
     /// # Panics
-    /// If the value has been dropped, as [`try_with`](Self::try_with) says; and as `f` does, or
-    /// what makes the value.
+    /// If the value has been dropped, as [`try_with`](Self::try_with) says; and as `f` does, or the
+    /// expression that makes the value.
     #[track_caller]
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         match self.try_with(f) {
@@ -200,7 +204,7 @@ impl<T: 'static> GoroutineLocal<T> {
     /// If the value has been dropped.
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let value = with_values(|values| values.get(self, || Rc::new((self.init)())));
-        // It is kept alive while `f` runs by this count, whatever that does.
+        // This count keeps the value alive while `f` runs, whatever `f` does.
         let value = value.flatten().ok_or(AccessError(()))?;
         let Some(value) = value.downcast_ref::<T>() else { unreachable!("a key has values of its type") };
         Ok(f(value))
@@ -259,7 +263,7 @@ impl<T: 'static> GoroutineLocal<Cell<T>> {
         self.with(Cell::get)
     }
 
-    /// The value; the type's default is there in place of it.
+    /// Takes the value, and leaves the type's default in its place.
     ///
     /// ```
     /// use std::cell::Cell;
@@ -282,7 +286,7 @@ impl<T: 'static> GoroutineLocal<Cell<T>> {
         self.with(Cell::take)
     }
 
-    /// Sets the value, and returns what it was.
+    /// Sets the value, and returns the former one.
     ///
     /// ```
     /// use std::cell::Cell;

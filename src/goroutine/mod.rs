@@ -5,13 +5,14 @@
 //! It waits for its start, and its result for the handle, in the slot of the goroutine's home page,
 //! or in a box if it is too large for that.
 //!
-//! - A panic unwinds to the base of its goroutine and is what `join` returns; `run` resumes its
-//!   main's in the caller. `goexit` unwinds, too.
-//! - It has thread-locals of its own, so it may do what a thread may, and nothing here is `unsafe`
-//!   but what has goroutines share those of their threads, and `labels_of`, which is for tracers.
-//! - What waits does so on a goroutine. A thread that isn't one is made one for the time of the
-//!   wait, in which nothing of the program's is called; inside of `blocking`, and before the first
-//!   `run`, it panics and says so.
+//! - A panic unwinds to the base of its goroutine, and `join` returns it. `run` resumes the main
+//!   goroutine's panic in the caller. `goexit` unwinds, too.
+//! - A goroutine has thread-locals of its own, so it may do what a thread may. So nothing here is
+//!   `unsafe`, except functions that make goroutines share the thread-locals of their threads, and
+//!   `labels_of`, which is for tracers.
+//! - An operation waits on a goroutine. A thread that isn't one becomes one during the wait, in
+//!   which no code of the program is called. Inside of `blocking`, and before the first `run`, the
+//!   operation panics, with a message that says so.
 //!
 //! # Files
 //!
@@ -20,12 +21,12 @@
 //! | `run.rs` | `run`: where a program enters |
 //! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size`, `set_default_shared_locals`; `body`, which such a goroutine runs |
 //! | `local.rs` | `goroutine_local!`, `GoroutineLocal` |
-//! | `join_handle.rs` | `JoinHandle`, `JoinError`, `JoinFuture`; `set_panic_mode`: what becomes of a panic that nobody takes |
+//! | `join_handle.rs` | `JoinHandle`, `JoinError`, `JoinFuture`; `set_panic_mode`: the effect of a panic that no caller takes |
 //! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
 //! | `current.rs` | `yield_now`, `check`, `goexit`, `goid`, `try_goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
 //! | `blocking.rs` | `blocking`: what Go's compiler puts around a system call |
 //! | `future.rs` | `block_on`, `stay`, `wake` |
-//! | `labels.rs` | what Go has in `runtime/pprof`: `WithLabels`, and labels for the time of a call |
+//! | `labels.rs` | part of Go's `runtime/pprof`: `WithLabels`, and labels during a call |
 
 mod blocking;
 mod current;

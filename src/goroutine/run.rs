@@ -11,17 +11,17 @@ use crate::goroutine::join_handle::{Payload, catch_into};
 use crate::goroutine::spawn::Special;
 use crate::runtime::{MAIN_KIND, Maker, call_on_begin, getg, goroutine, rt0_go, run_main};
 
-/// Runs `main` on a goroutine and returns what it returns. The first call starts the runtime, which
-/// puts a hook in front of std's panic hook, unless the program has set one of its own: see
-/// [Panics](crate#panics).
+/// Runs `main` on a goroutine and returns its result. The first call starts the runtime. The
+/// runtime puts a hook in front of std's panic hook, unless the program has set a hook of its own:
+/// see [Panics](crate#panics).
 ///
-/// The calling thread waits meanwhile; it isn't a goroutine. When this returns, other goroutines
-/// go on, and it may be called again, also by several threads at once. A panic of `main` goes
-/// on in the caller.
+/// The calling thread waits meanwhile; it isn't a goroutine. When `run` returns, other goroutines
+/// go on. It may be called again, also by several threads at once. A panic of `main` goes on in the
+/// caller.
 ///
-/// If `main` and all other goroutines wait, and there is no thread left that could wake one, that
-/// is a deadlock: the process ends with Go's message and status 2. If a thread that isn't the
-/// runtime's might wake one, it is only said on stderr, after two seconds: see
+/// If `main` and all other goroutines wait, and no thread is left that could wake one, that is a
+/// deadlock: the process ends with Go's message and status 2. If a thread that isn't the runtime's
+/// might wake one, the runtime only reports that on stderr, after two seconds: see
 /// [`DeadlockMode`](crate::DeadlockMode).
 ///
 /// ```
@@ -35,8 +35,8 @@ use crate::runtime::{MAIN_KIND, Maker, call_on_begin, getg, goroutine, rt0_go, r
 /// # Panics
 /// If it is called on a goroutine; if there is no thread or no stack to start with, goroutines
 /// can't have [thread-locals of their own](crate#thread-locals) here, or the kernel enforces a
-/// shadow stack: [`Builder::run`] returns that as an error. As `main` does; and if `main` ends by
-/// [`goexit`](crate::goexit), as there is no value to return then.
+/// shadow stack: [`Builder::run`] returns these as errors. As `main` does; and if `main` ends by
+/// [`goexit`](crate::goexit), because there is no value to return then.
 #[track_caller]
 pub fn run<F, T>(main: F) -> T
 where
@@ -108,8 +108,8 @@ impl Builder {
         Ok(unsafe { this.value.assume_init() })
     }
 
-    /// The part of [`run`](Self::run) that is the same for each closure, and so isn't compiled for
-    /// each. Unwinds if `f` does.
+    /// The part of [`run`](Self::run) that is the same for all closures, and so is compiled once.
+    /// Unwinds if `f` does.
     ///
     /// # Safety
     /// `f(arg)` may be called on another thread.
@@ -149,7 +149,7 @@ impl Builder {
     }
 }
 
-/// Goes on in the caller of `run` with what has ended `main`.
+/// Unwinds in the caller of `run` with the payload that ended `main`.
 #[cold]
 #[track_caller]
 fn unwind_from_main(payload: Payload) -> ! {

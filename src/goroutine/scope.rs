@@ -33,15 +33,15 @@ use crate::sync::WaitGroup;
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
     running: WaitGroup,
-    /// Whether a goroutine that nobody joined has panicked.
+    /// Whether a goroutine has panicked that wasn't joined.
     panicked: AtomicBool,
     // `&mut` makes both lifetimes invariant, as in std: neither may be shortened.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Runs `f`, which may make goroutines that borrow what lives longer than this call, and waits for
-/// all of them. Like `std::thread::scope`.
+/// Runs `f`, which may make goroutines that borrow values that outlive this call, and waits for all
+/// of them. Like `std::thread::scope`.
 ///
 /// ```
 /// gosched::run(|| {
@@ -70,9 +70,8 @@ where
         env: PhantomData,
     };
     let (f, mut value) = (ManuallyDrop::new(f), MaybeUninit::uninit());
-    // Caught, because the goroutines that `f` has made borrow from the caller: they are waited for
-    // first.
-    // SAFETY: it is moved out here, and isn't used again.
+    // A panic is caught, because the goroutines that `f` has made borrow from the caller: the scope
+    // waits for them first. SAFETY: it is moved out here, and isn't used again.
     let payload = catch_into(&mut value, || unsafe { ptr::read(&*f) }(&scope));
     scope.running.wait();
     if let Some(payload) = payload {
@@ -134,12 +133,12 @@ impl<'scope> Scope<'scope, '_> {
             // Last: the scope may be gone after this.
             self.running.done();
         };
-        // Counted off again if there is no goroutine, also where what it would have inherited
-        // panics when it is cloned.
+        // Counted off again if no goroutine is made, also if the clone of a value that it would
+        // inherit panics.
         let counted = self.running.guard();
-        // SAFETY: what F and T borrow lives for 'scope, which isn't over before `scope` returns;
-        // that waits for the `done` of `ended`, the last thing that touches the scope. The handle
-        // can't outlive 'scope, either.
+        // SAFETY: the values that F and T borrow live for 'scope, which isn't over before `scope`
+        // returns. `scope` waits for the `done` of `ended`, the last access to the scope. The
+        // handle can't outlive 'scope, either.
         let gp = unsafe { builder.make_goroutine(created_at, f, ended, Inherited::new()) }?;
         forget(counted);
         // SAFETY: spawn made the G with a T for a result; this is its only handle.

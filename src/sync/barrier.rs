@@ -29,11 +29,11 @@ pub struct Barrier {
 
 struct Arrived {
     count: usize,
-    /// Incremented each time that all have come: how a waiter sees that its round is over.
+    /// Incremented each time that all have come, so that a waiter notices the end of its round.
     generation: usize,
 }
 
-/// What [`Barrier::wait`] returns.
+/// The result of [`Barrier::wait`].
 ///
 /// ```
 /// use gosched::sync::{Barrier, BarrierWaitResult};

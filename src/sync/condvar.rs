@@ -13,7 +13,7 @@ use crate::sync::MutexGuard;
 /// A condition that goroutines wait for. Go's `sync.Cond`.
 ///
 /// There are no spurious wakeups. But between a notification and the wakeup another goroutine may
-/// have had the mutex, so the condition is to be checked again.
+/// have had the mutex, so check the condition again.
 ///
 /// ```
 /// use gosched::sync::{Condvar, Mutex};
@@ -32,7 +32,7 @@ pub struct Condvar {
     waiters: NotifyList,
 }
 
-// Nothing panics while those who wait are noted.
+// Nothing panics while the list of waiters changes.
 impl UnwindSafe for Condvar {}
 impl RefUnwindSafe for Condvar {}
 
@@ -150,8 +150,8 @@ impl Condvar {
         (guard, WaitTimeoutResult(!notified))
     }
 
-    /// [`wait`](Self::wait) with a limit, on a goroutine; says whether a notification came before
-    /// that.
+    /// [`wait`](Self::wait) with a limit, on a goroutine. Returns whether a notification came
+    /// before the limit.
     pub(crate) fn wait_limited<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -1,18 +1,18 @@
-//! Locks, conditions and barriers for goroutines: one that waits is parked, and its thread runs
-//! others. Go's `sync`.
+//! Locks, conditions and barriers for goroutines. A goroutine that waits is parked, and its thread
+//! runs others. Go's `sync`.
 //!
 //! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard, not
 //! a `Result`, and the value stays as a panic has left it.
 //!
-//! What is given back when it is dropped can't be left behind by a panic: a [`MutexGuard`], a
-//! [`SemaphorePermit`], a [`WaitGroupGuard`]. An [`OwnedSemaphorePermit`] goes where nothing can be
-//! borrowed, and [`WaitGroup::go`] counts a goroutine until it has ended, however that is. Waits
-//! with a limit end in `_timeout`.
+//! A [`MutexGuard`], a [`SemaphorePermit`] and a [`WaitGroupGuard`] give back what they hold when
+//! they are dropped, so also after a panic. An [`OwnedSemaphorePermit`] can go where nothing can be
+//! borrowed. [`WaitGroup::go`] counts a goroutine until it has ended, in whatever way it ends.
+//! Waits with a limit end in `_timeout`.
 //!
 //! A thread that isn't a goroutine's may use them, too: once the runtime has started, it blocks
-//! while it waits. Inside [`blocking`](crate::blocking), and before the runtime has started, what
-//! needs no wait works (`try_lock`, a free lock, dropping a guard, notifying), and what does
-//! panics.
+//! while it waits. Inside [`blocking`](crate::blocking), and before the runtime has started,
+//! operations that need no wait work (`try_lock`, a free lock, dropping a guard, notifying), and an
+//! operation that has to wait panics.
 
 // | file | what it holds |
 // | --- | --- |
@@ -21,10 +21,10 @@
 // | `rwlock.rs` | `RwLock` |
 // | `condvar.rs` | `Condvar` |
 // | `once.rs` | `Once`, `OnceLock` |
-// | `wait_group.rs` | `WaitGroup`: the count, and who waits for it |
+// | `wait_group.rs` | `WaitGroup`: the count and its waiters |
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore` |
-// | `acquire_future.rs` | `acquire_async`: the same for code that is async |
+// | `acquire_future.rs` | `acquire_async`: the same for `async` code |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |

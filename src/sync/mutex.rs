@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::runtime::{Limit, must_wait, nanos, when};
 use crate::sync::raw_mutex::RawMutex;
 
-/// A lock around a value. Go's `sync.Mutex`: one atomic operation when it is free, and handed over
-/// in order once a goroutine has waited for a millisecond.
+/// A lock around a value. Go's `sync.Mutex`: locking takes one atomic operation when it is free.
+/// Once a goroutine has waited for a millisecond, the lock is handed over in order.
 ///
 /// ```
 /// use gosched::sync::Mutex;
@@ -36,8 +36,8 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // and fro.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
-/// Access to the value of a locked [`Mutex`]; dropping it unlocks. It is `Send`: its goroutine may
-/// go on on another thread.
+/// Access to the value of a locked [`Mutex`]; dropping it unlocks. It is `Send`, because its
+/// goroutine may go on on another thread.
 ///
 /// ```
 /// use gosched::sync::{Mutex, MutexGuard};
@@ -52,9 +52,10 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 /// ```
 #[must_use = "dropping the guard unlocks the mutex"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    /// Invariant in `T`, as the mutex is by its cell: what is written by a guard is read by others.
+    /// Invariant in `T`, as the mutex is by its cell: other guards read the values that this one
+    /// writes.
     mutex: &'a Mutex<T>,
-    /// `Sync` needs a `T` that is: a shared guard gives `&T`.
+    /// `Sync` only if `T` is: a shared guard gives `&T`.
     value: PhantomData<&'a mut T>,
 }
 
@@ -73,7 +74,7 @@ impl<T> Mutex<T> {
         Mutex { raw: RawMutex::new(), value: UnsafeCell::new(value) }
     }
 
-    /// The value; the mutex is gone.
+    /// Consumes the mutex, and returns its value.
     ///
     /// ```
     /// use gosched::sync::Mutex;
@@ -119,7 +120,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { mutex: self, value: PhantomData }
     }
 
-    /// Locks; waits until the mutex is free, or `timeout` is over, and then hasn't locked. Under a
+    /// Locks; waits until the mutex is free. Returns `None` if `timeout` is over first. Under a
     /// context it is [`ctx.with(&mutex).lock()`](crate::context::With::lock).
     ///
     /// ```
@@ -169,15 +170,15 @@ impl<T: ?Sized> Mutex<T> {
         self.raw.try_lock().then(|| MutexGuard { mutex: self, value: PhantomData })
     }
 
-    /// Unlocks, for a guard that was forgotten.
+    /// Unlocks in place of a guard that was forgotten.
     ///
     /// # Safety
-    /// There is such a guard, and it is spent by this.
+    /// There is such a guard, and each guard is used for one call.
     pub(crate) unsafe fn force_unlock(&self) {
         self.raw.unlock();
     }
 
-    /// The value. There is no need to lock: `&mut` says that nobody else has the mutex.
+    /// The value. It needs no lock: `&mut` says that nobody else has the mutex.
     ///
     /// ```
     /// use gosched::sync::Mutex;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::runtime::point;
 use crate::sync::raw_mutex::RawMutex;
 
-/// Runs a function once: that of the first caller; the others wait for it. Go's `sync.Once`.
+/// Runs the function of the first caller once; other callers wait for its end. Go's `sync.Once`.
 ///
 /// If the function panics, it counts as not run, and the next caller's is run.
 ///
@@ -33,7 +33,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// A `Once` of which no function has run.
+    /// A `Once` that has run no function.
     ///
     /// ```
     /// use gosched::sync::Once;
@@ -45,8 +45,8 @@ impl Once {
         Once { done: AtomicBool::new(false), running: RawMutex::new() }
     }
 
-    /// Runs `f`, unless a function has run already. When this returns, one has. To call it on the
-    /// same `Once` inside `f` is a deadlock. Go's `Do`.
+    /// Runs `f`, unless a function has run already. When this returns, a function has run. A call
+    /// on the same `Once` inside `f` is a deadlock. Go's `Do`.
     ///
     /// ```
     /// use gosched::sync::Once;
@@ -131,7 +131,7 @@ pub struct OnceLock<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value moves with the cell: the thread that drops it needn't be the one that set it.
+// SAFETY: the value moves with the cell, so another thread than the one that set it may drop it.
 unsafe impl<T: Send> Send for OnceLock<T> {}
 // SAFETY: threads that share the cell share the value (Sync), which another one may have set
 // (Send).
@@ -181,7 +181,7 @@ impl<T> OnceLock<T> {
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// Sets the value. If somebody else is about to, this waits for that.
+    /// Sets the value. If another caller is setting it, waits for that first.
     ///
     /// ```
     /// use gosched::sync::OnceLock;
@@ -205,8 +205,8 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; if there is none, first sets it to what `f` returns. Others that call this
-    /// meanwhile wait. If `f` panics, there is no value, and the next caller's `f` is called.
+    /// Returns the value; if there is none, first sets it to the result of `f`. Other callers wait
+    /// meanwhile. If `f` panics, there is no value, and the next caller's `f` is called.
     ///
     /// ```
     /// use gosched::sync::OnceLock;
@@ -231,7 +231,7 @@ impl<T> OnceLock<T> {
         unsafe { (*self.value.get()).assume_init_ref() }
     }
 
-    /// Takes the value out; the cell has none then.
+    /// Takes the value out, and leaves the cell without one.
     ///
     /// ```
     /// use gosched::sync::OnceLock;
@@ -249,7 +249,7 @@ impl<T> OnceLock<T> {
         Some(unsafe { self.value.get_mut().assume_init_read() })
     }
 
-    /// The value, if it is set; the cell is gone.
+    /// Consumes the cell, and returns the value if it is set.
     ///
     /// ```
     /// use gosched::sync::OnceLock;

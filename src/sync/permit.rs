@@ -50,7 +50,7 @@ pub struct OwnedSemaphorePermit {
 }
 
 impl<'a> SemaphorePermit<'a> {
-    /// `n` permits that were taken of `semaphore`.
+    /// `n` permits that were taken from `semaphore`.
     pub(super) fn new(semaphore: &'a Semaphore, n: usize) -> Self {
         SemaphorePermit { semaphore, n }
     }

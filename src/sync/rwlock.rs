@@ -18,14 +18,14 @@ use crate::sync::raw_mutex::RawMutex;
 /// More readers than there can be at once.
 const MAX_READERS: i32 = 1 << 30;
 
-/// As many guards to read as there may be: half of that, as who is refused has been counted before.
-/// Forgotten guards count for good, so their number isn't limited by memory. A negative count is a
-/// larger number.
+/// The most guards to read that there may be. It is half of [`MAX_READERS`], because a reader is
+/// counted before it is refused. Forgotten guards count for good, so memory doesn't limit their
+/// number. As a `u32`, a negative count is larger than this.
 const MOST_READERS: u32 = MAX_READERS as u32 / 2;
 
-/// A lock that either any number of readers hold, or one writer. Go's `sync.RWMutex`: readers that
-/// come after a writer that waits wait for it, so a goroutine that holds it to read must not lock
-/// it again.
+/// A lock that is held by any number of readers, or by one writer. Go's `sync.RWMutex`: if a writer
+/// waits, readers that come later wait for the writer. So a goroutine that holds the lock to read
+/// must not lock it again.
 ///
 /// ```
 /// use gosched::sync::RwLock;
@@ -50,9 +50,9 @@ pub struct RwLock<T: ?Sized> {
 struct RawRwLock {
     /// Held by the writer, from before it waits for readers until it has unlocked.
     writers: RawMutex,
-    /// What the writer sleeps on while there are readers.
+    /// The writer sleeps on this while there are readers.
     writer_sem: AtomicU32,
-    /// What readers sleep on while there is a writer.
+    /// Readers sleep on this while there is a writer.
     reader_sem: AtomicU32,
     /// The number of readers that hold the lock or wait; minus [`MAX_READERS`] while there is a
     /// writer.
@@ -80,16 +80,16 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 /// ```
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
-    /// Apart from the value: a guard that referred to the lock as a whole would be invariant in
-    /// `T`, as that is by its cell.
+    /// The lock without the value: a guard that referred to the whole lock would be invariant in
+    /// `T`, as the lock is by its cell.
     raw: &'a RawRwLock,
-    /// Only read, so the guard is covariant as `&'a T` is.
+    /// Only read, so the guard is covariant like `&'a T`.
     value: NonNull<T>,
     borrowed: PhantomData<&'a T>,
 }
 
-// SAFETY: a guard gives `&T`, on whatever thread it is, and may unlock there. `Send` is asked for
-// besides, as for the lock.
+// SAFETY: a guard gives `&T` on whatever thread it is, and may unlock there. `Send` is required as
+// well, as for the lock.
 unsafe impl<T: ?Sized + Send + Sync> Send for RwLockReadGuard<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
@@ -109,8 +109,8 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
 /// ```
 #[must_use = "dropping the guard unlocks the lock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    /// Invariant in `T`, as the lock is by its cell: what is written by this guard is read by
-    /// others.
+    /// Invariant in `T`, as the lock is by its cell: other guards read the values that this one
+    /// writes.
     lock: &'a RwLock<T>,
 }
 
@@ -136,7 +136,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The value; the lock is gone.
+    /// Consumes the lock, and returns its value.
     ///
     /// ```
     /// let names = gosched::sync::RwLock::new(vec!["a"]);
@@ -149,7 +149,7 @@ impl<T> RwLock<T> {
 }
 
 impl RawRwLock {
-    /// There is a writer, or there are too many readers.
+    /// Continues a read for which there is a writer, or there are too many readers.
     #[track_caller]
     fn read_slow(&self, count: i32) {
         if count >= 0 {
@@ -164,8 +164,8 @@ impl RawRwLock {
         // Release: pairs with the acquire in write, so that what was read here comes before what is
         // written.
         if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
-            // There is a writer: it waits for the readers that came before it, of which this is
-            // one.
+            // There is a writer. It waits for the readers that came before it, and this is one of
+            // them.
             if self.reader_wait.fetch_sub(1, Ordering::AcqRel) - 1 == 0 {
                 semrelease(&self.writer_sem);
             }
@@ -300,7 +300,7 @@ impl<T: ?Sized> RwLock<T> {
         announced.then(|| RwLockWriteGuard { lock: self })
     }
 
-    /// The value. There is no need to lock: `&mut` says that nobody else has the lock.
+    /// The value. It needs no lock: `&mut` says that nobody else has the lock.
     ///
     /// ```
     /// let mut level = gosched::sync::RwLock::new(1);
@@ -334,7 +334,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 
     fn deref(&self) -> &T {
         // SAFETY: the lock is held to read as long as the guard lives, and nobody writes meanwhile.
-        // The lock outlives the guard, by whose lifetime `raw` refers to it.
+        // The lock outlives the guard, because `raw` borrows it for the guard's lifetime.
         unsafe { self.value.as_ref() }
     }
 }

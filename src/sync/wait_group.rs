@@ -36,7 +36,7 @@ pub struct WaitGroup {
     timed: NotifyList,
 }
 
-/// One of the count.
+/// One in the count.
 const ONE: u64 = 1 << 32;
 
 /// Set if a goroutine may wait with a limit. The caller that begins such a wait sets it, while the
@@ -265,7 +265,7 @@ impl WaitGroup {
         None
     }
 
-    /// The list on which a number of [`announce`](Self::announce) is waited for.
+    /// The list on which the waiters with numbers of [`announce`](Self::announce) wait.
     pub(super) fn timed(&self) -> &NotifyList {
         &self.timed
     }

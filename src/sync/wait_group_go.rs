@@ -1,5 +1,4 @@
-//! What a [`WaitGroup`] has besides its count: goroutines that are counted, a guard, and a wait
-//! with a limit.
+//! The rest of [`WaitGroup`]: goroutines that are counted, a guard, and a wait with a limit.
 
 use std::fmt;
 use std::mem::forget;
@@ -10,8 +9,8 @@ use crate::goroutine::{Builder, JoinHandle, cannot};
 use crate::runtime::{Limit, must_wait, nanos, notify_list_wait_limited, when};
 use crate::sync::{WaitGroup, WaitTimeoutResult};
 
-/// One of the count of a [`WaitGroup`]: dropping it is [`done`](WaitGroup::done), also when a panic
-/// does. [`WaitGroup::guard`] makes it.
+/// One unit of the count of a [`WaitGroup`]. Dropping it is [`done`](WaitGroup::done), also during
+/// a panic. [`WaitGroup::guard`] makes it.
 ///
 /// ```
 /// use gosched::sync::{WaitGroup, WaitGroupGuard};
@@ -29,9 +28,9 @@ use crate::sync::{WaitGroup, WaitTimeoutResult};
 pub struct WaitGroupGuard<'a>(&'a WaitGroup);
 
 impl WaitGroup {
-    /// Runs `f` on a new goroutine, as [`go`](crate::go()) does, and counts it until it has ended:
-    /// also if it panics, or ends by [`goexit`](crate::goexit), so [`wait`](Self::wait) doesn't
-    /// wait for ever. Go's `Go`, since 1.25.
+    /// Runs `f` on a new goroutine, as [`go`](crate::go()) does, and counts it until it has ended.
+    /// The end may be a panic or [`goexit`](crate::goexit), so [`wait`](Self::wait) doesn't wait
+    /// for ever. Go's `Go`, since 1.25.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -54,8 +53,8 @@ impl WaitGroup {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // Counted off again if there is no goroutine, also where what it would have inherited
-        // panics when it is cloned.
+        // Counted off again if no goroutine is made, also if the clone of a value that it would
+        // inherit panics.
         let counted = self.guard();
         let group = self.clone();
         let made = Builder::new().go(move || {
@@ -71,8 +70,9 @@ impl WaitGroup {
         }
     }
 
-    /// [`add`](Self::add) of 1, and a guard that is [`done`](Self::done) when it is dropped. What
-    /// is to be waited for owns it: then a panic, or an early return, counts it off as well.
+    /// [`add`](Self::add) of 1, and returns a guard that calls [`done`](Self::done) when it is
+    /// dropped. The counted work owns the guard, so that a panic or an early return counts it off
+    /// as well.
     ///
     /// ```
     /// use gosched::sync::WaitGroup;
@@ -125,9 +125,10 @@ impl WaitGroup {
         WaitTimeoutResult(!self.wait_limited(Limit::Time(when(nanos(timeout)))))
     }
 
-    /// [`wait`](Self::wait) with a limit, on a goroutine; says whether the count was 0 before that.
+    /// [`wait`](Self::wait) with a limit, on a goroutine. Returns whether the count was 0 before
+    /// the limit.
     pub(crate) fn wait_limited(&self, limit: Limit<'_>) -> bool {
-        // Again: the count may have come to 0, and others have added since.
+        // In a loop, because others may have added after the count came to 0.
         while let Some(number) = self.announce() {
             if !notify_list_wait_limited(self.timed(), number, limit) {
                 return self.is_done();

@@ -28,18 +28,18 @@
 //! });
 //! ```
 //!
-//! To limit a wait, there is `default(timeout)` in [`select!`](crate::select), and
+//! `default(timeout)` in [`select!`](crate::select) limits a wait, and so do
 //! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. (There is no `timeout` for
 //! any function: code in the middle of something can't be stopped from outside.)
 //!
-//! A wait is never too short. It may be longer: until a P is free. A time that has passed counts as
-//! now, and one beyond the end of the clock, 292 years after the machine's start, as the end of the
-//! clock.
+//! A wait is never too short. It may be longer, because the goroutine needs a free P. A time that
+//! has passed counts as now. A time beyond the end of the clock, 292 years after the machine's
+//! start, counts as the end of the clock.
 //!
-//! A timer belongs to the P that it was set on, so it is set by a goroutine. A thread that isn't
-//! one of the runtime's is made one for that time; before the first [`run`](crate::run), and inside
-//! [`blocking`](crate::blocking), where that can't be, these functions panic. Stopping or dropping
-//! a timer works anywhere.
+//! A timer belongs to the P that it was set on, so a goroutine has to set it. A foreign thread
+//! becomes a goroutine for that time. Before the first [`run`](crate::run), and inside
+//! [`blocking`](crate::blocking), that is impossible, and these functions panic. Stopping or
+//! dropping a timer works anywhere.
 
 // | file | what it holds |
 // | --- | --- |
@@ -57,9 +57,9 @@ use std::time::{Duration, Instant};
 use crate::chan::Receiver;
 use crate::runtime::{self, instant_now, must_wait, nanos, until};
 
-/// The time: as [`Instant::now`], but in an [exploration](crate::explore) and in
-/// [`synctest`](crate::synctest) that of its goroutines, which jumps when all of them wait. Go's
-/// `time.Now`.
+/// Returns the time, as [`Instant::now`] does. In an [exploration](crate::explore) and in
+/// [`synctest`](crate::synctest) it is the virtual time of its goroutines, which jumps when all of
+/// them wait. Go's `time.Now`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -91,9 +91,9 @@ pub fn now() -> Instant {
 #[track_caller]
 pub fn sleep(d: Duration) {
     let _guest = must_wait("time::sleep");
-    // SAFETY: must_wait saw that this is a goroutine with a P, or made it one; nothing here is a
-    // thread-local's, and a goroutine that shares thread-locals keeps none where it can park, as
-    // was promised.
+    // SAFETY: must_wait has checked that this is a goroutine with a P, or made it one. Nothing here
+    // comes from a thread-local, and a goroutine that shares thread-locals has promised to keep
+    // none where it can park.
     unsafe { runtime::time_sleep(nanos(d)) }
 }
 
@@ -122,11 +122,11 @@ pub fn sleep_until(deadline: Instant) {
 }
 
 /// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive
-/// waits forever. When the last receiver is dropped, its timer is stopped. Go's `time.After`.
+/// waits forever. The timer is stopped when the last receiver is dropped. Go's `time.After`.
 ///
 /// As in Go since 1.23, the value is ready as soon as `d` is over, also for a `try_recv` and a
-/// `default`, whatever the processors do. It is the time at which `d` was over, however late it is
-/// received. The channel has no [capacity](Receiver::capacity) that can be seen.
+/// `default`, whatever the processors do. The value is the time at which `d` was over, however late
+/// it is received. The channel's [capacity](Receiver::capacity) is 0.
 ///
 /// ```
 /// use std::time::Duration;

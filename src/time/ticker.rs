@@ -10,7 +10,7 @@ use crate::runtime::{must_wait, nanos, when};
 ///
 /// If the last tick hasn't been received when the next is due, the next is left out: a slow
 /// receiver misses some. After [`stop`](Self::stop) or [`reset`](Self::reset) no tick of the
-/// setting before comes. Dropping it stops it, and closes its channel. A tick is the time at which
+/// earlier setting comes. Dropping it stops it, and closes its channel. A tick is the time at which
 /// it was due.
 ///
 /// ```
@@ -29,7 +29,7 @@ pub struct Ticker {
     c: Receiver<Instant>,
 }
 
-/// The nanoseconds from tick to tick; panics if that is zero.
+/// The nanoseconds from tick to tick. Panics if `d` is zero.
 #[track_caller]
 fn interval(d: Duration, what: &str) -> i64 {
     assert!(
@@ -121,8 +121,8 @@ impl Ticker {
     }
 }
 
-/// A channel that gets the time each `d`, as a [`Ticker`]'s, until its last receiver is dropped.
-/// Go's `time.Tick`.
+/// Returns a channel that gets the time each `d`, as a [`Ticker`]'s does, until its last receiver
+/// is dropped. Go's `time.Tick`.
 ///
 /// ```
 /// use std::time::Duration;

@@ -18,10 +18,11 @@ use crate::runtime::{
 /// An event at a time that can be changed: a channel gets the time, or a function is called. Go's
 /// `time.Timer`.
 ///
-/// It may be reset when it has fired or was stopped. After [`stop`](Self::stop) or
+/// It may be reset after it has fired or was stopped. After [`stop`](Self::stop) or
 /// [`reset`](Self::reset) its earlier setting does nothing any more, and a time that is still in
 /// the channel is gone. (Go has promised that since 1.23.) Dropping it stops it, and closes its
-/// channel. The time that the channel gets is that of an [`after`](crate::time::after).
+/// channel. The channel gets the time at which the timer was due, as with
+/// [`after`](crate::time::after).
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,7 +46,7 @@ pub struct Timer {
 }
 
 enum Kind {
-    /// Its channel has the timer.
+    /// The channel owns the timer.
     Channel(Receiver<Instant>),
     Function {
         t: &'static runtime::Timer,
@@ -84,11 +85,13 @@ impl Timer {
         Timer { kind: Kind::Channel(Receiver::of_timer("time::Timer::new", when(nanos(d)), 0)) }
     }
 
-    /// A timer that calls `f` on a goroutine of its own when `d` is over; and each time that it is
-    /// reset and its time comes, perhaps while the last call still goes on. Go's `time.AfterFunc`.
+    /// Makes a timer that calls `f` on a new goroutine when `d` is over. After a
+    /// [`reset`](Self::reset) it calls `f` again, perhaps while the last call still runs. Go's
+    /// `time.AfterFunc`.
     ///
-    /// To call a function later and never stop that, [`sleep`](crate::time::sleep) in a goroutine
-    /// instead: a timer that nobody keeps is stopped at once, and the compiler warns of it.
+    /// To call a function later without the chance to stop it, [`sleep`](crate::time::sleep) in a
+    /// goroutine instead. A timer that isn't kept is stopped at once, and the compiler warns of
+    /// that.
     ///
     /// ```compile_fail
     /// #![deny(unused_must_use)]
@@ -112,7 +115,8 @@ impl Timer {
         Timer { kind: Kind::Function { t, f } }
     }
 
-    /// The channel that gets the time; one that never has a value, if the timer calls a function.
+    /// The channel that gets the time. If the timer calls a function, the channel never has a
+    /// value.
     ///
     /// ```
     /// use std::time::Duration;
@@ -133,8 +137,8 @@ impl Timer {
         }
     }
 
-    /// Stops it. True if it was set, and won't do anything any more; false if it was stopped
-    /// before, or has fired: its time was received, or its function is being called, or was.
+    /// Stops it. Returns true if it was set; then it does nothing any more. Returns false if it was
+    /// stopped before, or has fired: its time was received, or its function was called.
     ///
     /// ```
     /// use std::time::Duration;
@@ -193,9 +197,9 @@ unsafe extern "C" fn go_func(t: *mut c_void, seq: usize) {
     let t = unsafe { &*t.cast::<runtime::Timer>() };
     let function = fire_timer(t, seq, |f| {
         let f: *const Function = f.cast_const().cast();
-        // SAFETY: the waiter is what after_func passed, made by Arc::as_ptr. The handle drops its
-        // Arc after it has ended the timer, which waits for the lock that fire_timer holds, so the
-        // count isn't 0.
+        // SAFETY: the waiter is the pointer that after_func passed, made by Arc::as_ptr. The handle
+        // drops its Arc only after it has ended the timer. That waits for the lock that fire_timer
+        // holds, so the count isn't 0.
         unsafe {
             Arc::increment_strong_count(f);
             Arc::from_raw(f)

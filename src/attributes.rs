@@ -109,7 +109,7 @@ pub use gosched_macros::main;
 /// panic, so `#[should_panic]` should name the message with `expected`.
 ///
 /// The harness captures output only of its own threads, and a test's goroutine isn't on one. So the
-/// output of the test and the message of its panic appear at once.
+/// test's output and its panic message aren't captured, and appear at once.
 ///
 /// # Options
 ///

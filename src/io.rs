@@ -14,27 +14,28 @@
 //! .unwrap();
 //! ```
 //!
-//! They wrap std's handles, and share std's buffers: what `println!` has written and what
-//! [`stdout`] writes come out in order. But `println!` into a full pipe holds up a P until it is
+//! They wrap std's handles, and share std's buffers: the outputs of `println!` and of [`stdout`]
+//! come out in order. But `println!` into a full pipe holds up a P until the P is
 //! [taken](crate::proc::preemption), and so does a read from [`std::io::stdin`] while there is
 //! nothing to read.
 //!
-//! The descriptors stay in blocking mode, as in Go, because other processes have them too: a shell
-//! would find its terminal changed. So each operation is done in [`blocking`](crate::blocking), and
-//! takes a thread for as long as it waits. Goroutines that want the same one take turns, and are
-//! parked until it is theirs. There is no lock that could be kept from one operation to the next,
-//! but each is atomic: what one `writeln!` writes isn't mixed with what others write. On a thread
-//! that isn't a goroutine's, and inside [`blocking`](crate::blocking), there are no turns but std's
-//! lock. An operation is no point of an [exploration](crate::explore), as `println!` is none.
+//! The descriptors stay in blocking mode, as in Go, because other processes have them, too:
+//! otherwise a shell would find its terminal changed. So each operation is done in
+//! [`blocking`](crate::blocking), and takes a thread for as long as it waits. Goroutines that use
+//! the same descriptor take turns, and are parked until their turn. No lock can be kept from one
+//! operation to the next, but each operation is atomic: the output of one `writeln!` isn't mixed
+//! with others'. On a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking),
+//! there are no turns, and only std's lock. An operation isn't a point of an
+//! [exploration](crate::explore), just as `println!` isn't.
 //!
-//! Nothing here is a [`BufRead`], as others could take the bytes that it shows. There are
-//! [`Stdin::read_until`] and [`Stdin::lines`]; a program with one reader can put [`stdin`] into a
-//! [`BufReader`](io::BufReader). [`IsTerminal`](io::IsTerminal) can be asked of
-//! [`as_fd`](AsFd::as_fd).
+//! Nothing here is a [`BufRead`], because another reader could take the bytes that a `BufRead`
+//! shows. There are [`Stdin::read_until`] and [`Stdin::lines`]; a program with one reader can put
+//! [`stdin`] into a [`BufReader`](io::BufReader). [`as_fd`](AsFd::as_fd) has
+//! [`IsTerminal`](io::IsTerminal).
 //!
-//! Errors are std's, too. If nobody reads what [`stdout`] writes, the error is
+//! Errors are std's, too. If the output of [`stdout`] has no reader any more, the error is
 //! [`BrokenPipe`](io::ErrorKind::BrokenPipe), where Go ends the process by SIGPIPE. If another
-//! process has put the descriptor into non-blocking mode, it may be
+//! process has put the descriptor into non-blocking mode, the error may be
 //! [`WouldBlock`](io::ErrorKind::WouldBlock).
 //!
 //! If no other process has the pipe or socket, a [`Pollable`](crate::net::Pollable) of it waits
@@ -62,19 +63,20 @@ use crate::goroutine::ignoring_eintr;
 use crate::runtime::{explored_number, on_goroutine};
 use crate::sync::Mutex;
 
-/// The turns of the three. Without them, each goroutine that waits would take a thread.
+/// The turns of the three descriptors. Without turns, each goroutine that waits would take a
+/// thread.
 static READING: Mutex<()> = Mutex::new(());
 static WRITING: Mutex<()> = Mutex::new(());
 static REPORTING: Mutex<()> = Mutex::new(());
 
 /// Calls `f`, an operation, with the lock of `turn`.
 ///
-/// `f` takes std's lock, which is the thread's, and releases it before it returns: nothing parks in
-/// it.
+/// `f` takes std's lock, whose owner is the thread, and releases it before it returns. So `f` must
+/// not park.
 fn whole<R>(turn: &Mutex<()>, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-    // A caller that can't park waits for std's lock alone. So does a goroutine of an exploration: a
-    // turn's lock and unlock would be points, where a run may end, and what a run leaves behind
-    // keeps its locks for good.
+    // A caller that can't park waits only for std's lock. So does a goroutine of an exploration: a
+    // turn's lock and unlock would be points, where a run may end, and the goroutines that a run
+    // leaves behind keep their locks for good.
     let _turn = (on_goroutine() && explored_number().is_none()).then(|| turn.lock());
     ignoring_eintr(f)
 }
@@ -121,8 +123,8 @@ impl Stdin {
         whole(&READING, || self.0.read_line(buf))
     }
 
-    /// Reads up to the next `byte`, or to the end of the input, and appends all that to `buf` with
-    /// the `byte`; returns the number of bytes.
+    /// Reads up to the next `byte`, or to the end of the input, and appends what it has read to
+    /// `buf`, the `byte` included; returns the number of bytes.
     ///
     /// ```no_run
     /// gosched::run(|| {
@@ -173,7 +175,7 @@ macro_rules! input {
         $(
             impl Read for $type {
                 fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-                    // std's would wait for something to read.
+                    // std's read would wait until there is something to read.
                     whole(&READING, || if buf.is_empty() { Ok(0) } else { (&self.0).read(buf) })
                 }
 
@@ -216,8 +218,8 @@ input!(Stdin, &Stdin);
 #[derive(Debug)]
 pub struct Stdout(io::Stdout);
 
-/// A handle for standard output. Go's `os.Stdout`, in `os/file.go`; but std's buffer keeps what is
-/// written until the end of a line.
+/// A handle for standard output. Go's `os.Stdout`, in `os/file.go`; but std's buffer keeps the
+/// output until the end of a line.
 ///
 /// ```
 /// use std::io::Write;

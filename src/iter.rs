@@ -200,8 +200,8 @@ impl<T> Yielder<'_, T> {
         if !self.shared.stopped.get() {
             let (Some(gp), Some(mp)) = whoami() else { not_a_goroutine("iter::Yielder::yield_") };
             self.shared.value.set(Some(value));
-            // SAFETY: this runs in the coroutine, which so hasn't ended, and keeps it until it has.
-            // Only the iterator's owner switches in it, too.
+            // SAFETY: this runs in the coroutine, so the coroutine hasn't ended, and exists until
+            // it has. Only the iterator's owner switches in it, too.
             unsafe { coroswitch_of_two(gp, mp, &self.shared.coro) };
         }
         if self.shared.stopped.get() {
@@ -243,17 +243,17 @@ impl<T> fmt::Debug for Yielder<'_, T> {
 ///
 /// # Panics
 /// `next` panics on a thread that isn't a goroutine's, and inside [`blocking`](crate::blocking). A
-/// panic in the generator goes on in the `next` that was waiting for it; so does a
-/// [`goexit`](crate::goexit), which so ends the caller, too. The iterator is at its end then.
+/// panic in the generator goes on in the `next` that was waiting for it. So does a
+/// [`goexit`](crate::goexit), which ends the caller, too. The iterator is at its end then.
 ///
 /// # Dropping it
 /// If the generator hasn't ended, it is unwound, and the destructors on its stack have run when the
-/// drop returns. A panic in one of them aborts the process, as one does in any destructor that
-/// unwinding has called. Another panic goes on in the caller, unless that is panicking already: if
-/// the generator has stopped the unwinding by a `catch_unwind`, and then panics; or if it hadn't
-/// begun, and its function is just dropped. (A goroutine that drops an iterator while it panics
-/// keeps its thread meanwhile, as any that parks then.) If it is dropped on a thread that isn't a
-/// goroutine's, or inside [`blocking`](crate::blocking), the generator is unwound later.
+/// drop returns. A panic in one of them aborts the process, as in any destructor that unwinding
+/// calls. There may be another panic: the generator stops the unwinding by a `catch_unwind`, and
+/// then panics; or it hadn't begun, and the drop of its function panics. Such a panic goes on in
+/// the caller, unless the caller is panicking already. (A goroutine that drops an iterator while it
+/// panics keeps its thread meanwhile, like any that parks then.) If it is dropped on a thread that
+/// isn't a goroutine's, or inside [`blocking`](crate::blocking), the generator is unwound later.
 ///
 /// If it is leaked, the generator waits forever.
 ///
@@ -264,8 +264,8 @@ pub struct Pull<T: Send + 'static> {
     shared: NonNull<Shared<T>>,
 }
 
-// SAFETY: the Pull's owner uses what is shared only while the generator waits; F and T, which go
-// from one goroutine to the other, are Send (`pull` asks for that).
+// SAFETY: the Pull's owner uses the shared data only while the generator waits. F and T, which go
+// from one goroutine to the other, are Send (`pull` requires that).
 unsafe impl<T: Send> Send for Pull<T> {}
 // SAFETY: a `&Pull` gives access to nothing.
 unsafe impl<T: Send> Sync for Pull<T> {}

@@ -2,8 +2,8 @@
 //!
 //! [`test()`] runs a closure, and the goroutines that it makes, on a clock that stands still while
 //! one of them can run. When none can run, the clock jumps to the next timer. So a timeout of an
-//! hour is over at once, and a test doesn't have to sleep and hope. [`wait`] returns when all other
-//! goroutines wait.
+//! hour is over at once, and a test needs no real sleep. [`wait`] returns when all other goroutines
+//! wait.
 //!
 //! ```
 //! use gosched::{chan, synctest, time};
@@ -23,7 +23,7 @@
 //! ```
 //!
 //! A test is one run of an [exploration](crate::explore), in one order, without choices at its
-//! points. What the exploration's page says of time and of limits also holds here.
+//! points. The rules for time and limits on the exploration's page also hold here.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Tests that run on a goroutine, end in time, and leave no goroutine behind.
+//! Runs tests on a goroutine, and checks that they end in time and leave no goroutine behind.
 //!
-//! [`Test`] is for any harness. With the feature `macros` the attribute `#[gosched::test]` makes
-//! tests of std's with it.
+//! [`Test`] is for any harness. With the feature `macros` the attribute `#[gosched::test]` uses it
+//! to make tests for std's harness.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::{Builder, dump_goroutines, goroutine_local, run};
 
 /// Runs a test on a goroutine. It fails
 ///
-/// - if it panics, with what it panics with;
+/// - if it panics, with the same panic;
 /// - if it takes longer than its [`timeout`](Self::timeout);
 /// - if a goroutine is left, unless its [`leaks`](Self::leaks) are allowed.
 ///
 /// In the last two cases the stacks of all goroutines are on stderr; the harness of `cargo test`
-/// has them with the failure. Goroutines can't be ended from outside: those that hang, or are left,
-/// stay as they are. What a test that has failed already leaves is not looked for.
+/// has them with the failure. Goroutines can't be ended from outside, so goroutines that hang or
+/// are left stay as they are. After a failure, no goroutines are looked for that the test has left.
 ///
 /// Tests may run at once, each on a thread of the harness, and share one scheduler.
 ///
@@ -43,20 +43,20 @@ pub struct Test<'a> {
     leaks: bool,
 }
 
-/// For goroutines that are about to end when the test does.
+/// The time for goroutines that are about to end when the test does.
 const GRACE_NS: i64 = 5_000_000_000;
 
-/// As large as that of `run`'s main: a test that is a thread's may be as deep.
+/// As large as the stack of `run`'s main, because tests on threads may recurse as deep.
 const STACK: usize = 8 << 20;
 
 goroutine_local! {
-    /// What the goroutines of a test have, that of its function and all that come of it: when the
+    /// The value that all goroutines of a test inherit from the goroutine of its function. When the
     /// last of them has ended, the channel is closed.
     inherit static OF_TEST: RefCell<Option<Arc<Sender<()>>>> = RefCell::new(None);
 }
 
 impl<'a> Test<'a> {
-    /// A test of that name, which has a minute, and may leave no goroutine.
+    /// Makes a test of that name. It has a minute, and may leave no goroutine.
     pub fn new(name: &'a str) -> Self {
         Test { name, timeout: Duration::from_secs(60), leaks: false }
     }
@@ -77,10 +77,10 @@ impl<'a> Test<'a> {
         Test { timeout, ..self }
     }
 
-    /// Sets whether goroutines may be left: those that the test has made, and that these have made,
-    /// which haven't ended five seconds after it. Those are known by what they
-    /// [inherit](crate::goroutine_local!), so not if a timer has made them, the end of a context, a
-    /// thread, or a destructor of a thread-local.
+    /// Sets whether goroutines may be left: goroutines that the test has made, or that these have
+    /// made, and that haven't ended five seconds after it. They are known by a value that they
+    /// [inherit](crate::goroutine_local!). So a goroutine isn't known if it was made by a timer, by
+    /// the end of a context, by a thread, or by a destructor of a thread-local.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -97,8 +97,8 @@ impl<'a> Test<'a> {
         Test { leaks: allowed, ..self }
     }
 
-    /// Runs it, and returns what `test` returns. It starts the runtime if need be, and waits on the
-    /// thread that calls it, which isn't a goroutine.
+    /// Runs it, and returns what `test` returns. Starts the runtime if needed. The calling thread
+    /// waits; it must not be a goroutine's.
     ///
     /// ```should_panic
     /// gosched::testing::Test::new("fails").run(|| assert_eq!(1 + 1, 3));
@@ -128,7 +128,7 @@ impl<'a> Test<'a> {
             );
         };
         let value = result.unwrap_or_else(|error| {
-            // The hook's message is the goroutine's, so no harness has collected it.
+            // The hook printed its message on the goroutine, where no harness collects it.
             eprintln!("{error}");
             error.resume_panic()
         });
@@ -148,8 +148,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Prints the stacks of all goroutines in one go, by what a harness collects the output of a test
-/// with.
+/// Prints the stacks of all goroutines in one go, by `eprintln!`, whose output a harness collects.
 fn print_stacks() {
     let mut stacks = Vec::new();
     dump_goroutines(&mut stacks).expect("a Vec takes what is written");

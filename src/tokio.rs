@@ -1,8 +1,9 @@
-//! Futures of crates that need tokio: their timers, sockets and tasks are a tokio runtime's, which
-//! is beside this one.
+//! Runs futures of crates that need tokio. Their timers, sockets and tasks belong to a tokio
+//! runtime, which runs beside this one.
 //!
-//! A goroutine waits for such a future by [`block_on`]. What the future waits for, tokio's threads
-//! see to; the code of the future itself runs on the goroutine. It takes the feature `tokio`.
+//! A goroutine waits for such a future by [`block_on`]. tokio's threads handle the timers and
+//! sockets that the future waits for, and the code of the future itself runs on the goroutine. This
+//! module needs the feature `tokio`.
 //!
 //! ```
 //! use std::io;
@@ -24,24 +25,25 @@
 //!
 //! # tokio's context
 //!
-//! Whatever of tokio's is made looks for a runtime in a thread-local: its *context*. Here a future
-//! is in that while it is polled, and while it is dropped, and a goroutine isn't while it waits:
-//! the next one on its thread finds none.
+//! tokio's timers, sockets and tasks find their runtime in a thread-local when they are made: the
+//! *context*. Here a future is in the context while it is polled, and while it is dropped. A
+//! goroutine that waits isn't in it, so the next goroutine on its thread finds no context.
 //!
 //! - **Make it inside**: `block_on(async { sleep(time).await })`. In `block_on(sleep(time))` the
 //!   sleep is made before there is a context, and panics, as with tokio's own `block_on`.
-//! - **What comes out is outside.** Some types want the context when they are dropped, as a
-//!   connection of sqlx's pool does: drop them inside, or have `let _entered = handle().enter();`
-//!   around them. A goroutine with [thread-locals of its own](crate#thread-locals) may wait while
-//!   it has that.
-//! - **A future that waits often is better a task**: `block_on(handle().spawn(future))`. Polled
-//!   here, each socket that it waits for wakes the goroutine on a thread of this crate's; as a task
-//!   it stays with tokio's threads, and only its end does. It has to be `Send` and `'static` then.
-//! - **Goroutines that wait for what a task sends** are no deadlock as long as [this crate's
-//!   runtime](handle) has tasks. Of other runtimes' tasks nobody knows here: where they may take
-//!   more than two seconds, set a [`DeadlockMode`](crate::DeadlockMode).
-//! - The future may wait as goroutines do, for a channel, say: then the goroutine waits in the
-//!   middle of a poll, and is in the context meanwhile. One that [shares
+//! - **A result is outside.** Some types need the context when they are dropped, such as a
+//!   connection of sqlx's pool. Drop them inside, or after `let _entered = handle().enter();`. A
+//!   goroutine with [thread-locals of its own](crate#thread-locals) may wait while it has
+//!   `_entered`.
+//! - **A future that waits often is better a task**: `block_on(handle().spawn(future))`. If it is
+//!   polled here, each socket that it waits for wakes the goroutine on a thread of this crate. A
+//!   task stays on tokio's threads, and only its end wakes the goroutine. A task has to be `Send`
+//!   and `'static`.
+//! - **Goroutines that wait for a task** are no deadlock as long as [this crate's runtime](handle)
+//!   has tasks. This crate doesn't see the tasks of other runtimes. If those may take more than two
+//!   seconds, set a [`DeadlockMode`](crate::DeadlockMode).
+//! - The future may wait as goroutines do, for example for a channel. Then the goroutine waits in
+//!   the middle of a poll, and is in the context meanwhile. A goroutine that [shares
 //!   thread-locals](crate::Builder::shared_locals) keeps its thread for that time.
 
 use std::pin::{Pin, pin};
@@ -53,8 +55,8 @@ use ::tokio::runtime::{Builder, Handle, Runtime};
 use crate::goroutine::{self, stay};
 use crate::runtime::no_deadlock_while;
 
-/// Runs a future to its end on this goroutine, in the context of a tokio runtime: the one in whose
-/// context the caller is already, or else [that of this crate](handle). Otherwise it is as
+/// Runs a future to its end on this goroutine, in the context of a tokio runtime: the runtime whose
+/// context the caller is in, or else [that of this crate](handle). Apart from that it works like
 /// [`block_on`](crate::block_on).
 ///
 /// ```
@@ -78,11 +80,11 @@ use crate::runtime::no_deadlock_while;
 /// });
 /// ```
 ///
-/// In a task of tokio's it blocks the worker that runs the task: there, `.await` the future.
+/// In a task of tokio's it blocks the worker that runs the task: use `.await` there.
 ///
 /// # Panics
 /// As [`block_on`](crate::block_on) and [`handle`]; and in the destructor of a thread-local, if
-/// tokio's are gone.
+/// tokio's thread-locals are gone.
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     match current() {
@@ -91,10 +93,10 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     }
 }
 
-/// Runs a future to its end on this goroutine, in the context of the runtime that is given.
+/// Runs a future to its end on this goroutine, in the context of the given runtime.
 ///
-/// Somebody else has to run that. One with threads does so itself; one that is `current_thread`
-/// does nothing but while a thread is in its `block_on`.
+/// The runtime has to run elsewhere. A runtime with threads runs by itself. A `current_thread`
+/// runtime runs only while a thread is in its `block_on`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -111,18 +113,18 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 /// ```
 ///
 /// # Panics
-/// As [`block_on`](crate::block_on); and in the destructor of a thread-local, if tokio's are gone.
-/// What the future wants of a runtime that lacks it, or has been shut down, panics or fails in the
-/// future, as tokio says there.
+/// As [`block_on`](crate::block_on); and in the destructor of a thread-local, if tokio's
+/// thread-locals are gone. If the runtime lacks a thing that the future needs, or has been shut
+/// down, the future panics or fails, as tokio documents.
 #[track_caller]
 pub fn block_on_in<F: IntoFuture>(handle: &Handle, future: F) -> F::Output {
     let future = pin!(Some(in_context(handle, || future.into_future())));
     goroutine::block_on(InContext { handle, future })
 }
 
-/// The runtime of this crate, for those who have none: it has as many worker threads, timers and
-/// sockets as tokio gives a `Runtime::new()`, is made when it is first asked for, and is there
-/// until the process ends.
+/// The runtime of this crate, for programs that have none. It has the worker threads, timers and
+/// sockets that tokio gives a `Runtime::new()`. It is made on the first call, and exists until the
+/// process ends.
 ///
 /// ```
 /// use gosched::tokio::{block_on, handle};
@@ -132,8 +134,8 @@ pub fn block_on_in<F: IntoFuture>(handle: &Handle, future: F) -> F::Output {
 /// ```
 ///
 /// # Panics
-/// If it can't be made, as there is no thread or no descriptor left: with the system's error. The
-/// next call tries again.
+/// With the system's error, if it can't be made because no thread or descriptor is left. The next
+/// call tries again.
 #[track_caller]
 pub fn handle() -> &'static Handle {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -152,15 +154,15 @@ pub fn handle() -> &'static Handle {
     runtime.handle()
 }
 
-/// The runtime in whose context the caller is. Not inlined, so that who waits afterwards has
-/// nothing of its thread-local.
+/// The runtime whose context the caller is in. Not inlined, so that a caller that waits afterwards
+/// keeps no address of the thread-local.
 #[inline(never)]
 fn current() -> Option<Handle> {
     Handle::try_current().ok()
 }
 
-/// Calls `f` in a runtime's context, which is left before the goroutine can go on elsewhere. Not
-/// inlined, as `current` isn't.
+/// Calls `f` in a runtime's context, and leaves the context before the goroutine can go on on
+/// another thread. Not inlined, like `current`.
 #[inline(never)]
 fn in_context<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
     let _stays = stay();

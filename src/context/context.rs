@@ -1,4 +1,4 @@
-//! [`Context`], the [`Canceler`] that ends one, and the values that one carries for a request.
+//! [`Context`], its [`Canceler`], and the values that a context carries for a request.
 
 use std::any::{Any, TypeId};
 use std::error::Error;
@@ -16,9 +16,9 @@ use crate::goroutine::JoinHandle;
 use crate::net::Limit;
 use crate::runtime::{self, instant_now, must_wait, point, started};
 
-/// Until when to go on with something, and what belongs to it. Go's `context.Context`.
+/// The limit of some work, and the values that belong to the work. Go's `context.Context`.
 ///
-/// It is cheap to clone, and all clones are one: they end at the same time. See the
+/// It is cheap to clone. All clones are the same context, and end at the same time. See the
 /// [module](crate::context).
 ///
 /// ```
@@ -50,7 +50,7 @@ pub struct Context {
     values: Option<Arc<Entry>>,
 }
 
-// It ends, once, and changes in no other way; and to a value it only gives access.
+// It changes only once, when it ends, and gives only shared access to values.
 impl UnwindSafe for Context {}
 impl RefUnwindSafe for Context {}
 
@@ -67,7 +67,8 @@ impl Context {
         Context { scope: None, values: None }
     }
 
-    /// A context that ends when the [`Canceler`] says so, or is dropped, or when this one ends.
+    /// Makes a context that ends when its [`Canceler`] cancels it or is dropped, or when this one
+    /// ends.
     ///
     /// ```
     /// use gosched::context::{Context, ContextError};
@@ -83,7 +84,7 @@ impl Context {
         self.derived(None)
     }
 
-    /// [`with_cancel`](Self::with_cancel) of a context that ends also at a time, with
+    /// [`with_cancel`](Self::with_cancel), but the context also ends at `deadline`, with
     /// [`ContextError::DeadlineExceeded`].
     ///
     /// ```
@@ -106,7 +107,7 @@ impl Context {
         self.derived(Some(deadline))
     }
 
-    /// [`with_deadline`](Self::with_deadline) that is so far away.
+    /// [`with_deadline`](Self::with_deadline), `timeout` from now.
     ///
     /// ```
     /// use std::time::Duration;
@@ -123,7 +124,7 @@ impl Context {
     #[track_caller]
     #[must_use = "dropping the canceler cancels the context"]
     pub fn with_timeout(&self, timeout: Duration) -> (Self, Canceler) {
-        // One that no clock will show is none.
+        // A time that no clock can show is no deadline.
         self.derived(instant_now().checked_add(timeout))
     }
 
@@ -134,9 +135,9 @@ impl Context {
         (Context { scope: Some(scope), values: self.values.clone() }, canceler)
     }
 
-    /// A context with one value more, which ends when this one does. For what belongs to a request
-    /// and passes through code that doesn't know it, as the name of a user: not for what a function
-    /// could have as an argument.
+    /// Makes a context with one more value, which ends when this one does. Use it for values of a
+    /// request that pass through code that doesn't know them, such as the name of a user. A
+    /// function's own input should be an argument.
     ///
     /// ```
     /// use gosched::context::{Context, Key};
@@ -154,7 +155,7 @@ impl Context {
         Context { scope: self.scope.clone(), values: Some(Arc::new(entry)) }
     }
 
-    /// The value that was given last with this key, to this context or to one that it was derived
+    /// The last value that was added with this key, to this context or to one that it was derived
     /// from.
     ///
     /// ```
@@ -173,7 +174,8 @@ impl Context {
         self.values.as_ref()?.find::<K>()
     }
 
-    /// A context with these values that never ends: for what is to be done all the same.
+    /// Makes a context with these values that never ends: for work that must be done even after the
+    /// end.
     ///
     /// ```
     /// use gosched::context::Context;
@@ -187,8 +189,8 @@ impl Context {
         Context { scope: None, values: self.values.clone() }
     }
 
-    /// Has `f` called on a goroutine of its own when this context ends, and at once if it has.
-    /// Dropping what this returns [stops](AfterFunc::stop) it.
+    /// Calls `f` on a new goroutine when this context ends, or at once if it has ended. Dropping
+    /// the result [stops](AfterFunc::stop) that.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -221,8 +223,8 @@ impl Context {
         }
     }
 
-    /// A channel that is closed when the context has ended: the arm of a [`select!`](crate::select)
-    /// that ends its wait. It never has a value.
+    /// A channel that is closed when the context has ended. As an arm of a
+    /// [`select!`](crate::select) it ends the wait. It never has a value.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -244,14 +246,14 @@ impl Context {
         self.scope.as_ref().map_or(&NEVER, |scope| scope.done())
     }
 
-    /// Why the context has ended; none as long as it hasn't.
+    /// Returns why the context has ended, or `None` if it hasn't.
     pub fn err(&self) -> Option<ContextError> {
         point("context");
         Some(self.scope.as_ref()?.ended()?.error)
     }
 
-    /// What was [said](Canceler::cancel_because) why it has ended, or else what [`err`](Self::err)
-    /// returns; none as long as it hasn't.
+    /// Returns the [cause](Canceler::cancel_because) that was given for its end, or else what
+    /// [`err`](Self::err) returns. `None` if it hasn't ended.
     ///
     /// ```
     /// use gosched::context::Context;
@@ -266,7 +268,7 @@ impl Context {
         Some(ended.cause.clone().unwrap_or_else(|| Arc::new(ended.error)))
     }
 
-    /// When it ends at the latest, if there is such a time.
+    /// The time at which it ends at the latest, if there is one.
     ///
     /// ```
     /// use std::time::Duration;
@@ -282,7 +284,7 @@ impl Context {
         self.scope.as_ref()?.deadline()
     }
 
-    /// An error if the context has ended: for loops, and before what takes long.
+    /// Returns an error if the context has ended: for loops, and before long work.
     ///
     /// ```
     /// use gosched::context::{Context, ContextError};
@@ -303,7 +305,8 @@ impl Context {
         self.err().map_or(Ok(()), Err)
     }
 
-    /// `on`, or what it points to, whose waits end no later than this context: see [`With`].
+    /// Returns a view of `on`, or of the value that it points to, whose waits end with this
+    /// context: see [`With`].
     ///
     /// ```
     /// use gosched::context::Context;
@@ -321,7 +324,7 @@ impl Context {
         With::new(self, on.waits_on())
     }
 
-    /// [`with`](Self::with) of what changes `on`: see [`WithMut`].
+    /// [`with`](Self::with) for waits that change `on`: see [`WithMut`].
     pub fn with_mut<'a, T: ?Sized>(&'a self, on: &'a mut T) -> WithMut<'a, T> {
         WithMut::new(self, on)
     }
@@ -349,7 +352,7 @@ impl Context {
     #[track_caller]
     pub fn sleep(&self, d: Duration) -> Result<(), ContextError> {
         let _guest = must_wait("context::Context::sleep");
-        // Nothing is ever sent: it is closed, or the time is over.
+        // No value is ever sent: the channel is closed, or the time is over.
         let _ = self.done().recv_timeout(d);
         self.check()
     }
@@ -407,8 +410,8 @@ impl Context {
         Ok(self.scope().map_or_else(Limit::default, |scope| Limit::canceled_by(scope.waits())))
     }
 
-    /// What an operation has come to that had this limit: if it was canceled, it has ended as by a
-    /// deadline.
+    /// Converts the result of an operation that had this limit: a canceled one has ended as by a
+    /// deadline, and becomes the context's error.
     pub(super) fn end<R>(&self, result: io::Result<R>) -> io::Result<R> {
         result.map_err(|error| match self.err() {
             Some(ended) if error.kind() == ErrorKind::TimedOut => ended.into(),
@@ -424,12 +427,12 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Cancels a [`Context`](crate::context::Context): when it is asked to, and when it is dropped. So
-/// nothing that works under the context outlives by much what has begun it. (`let (ctx, _) = ..`
-/// drops it at once: name it `_cancel`.)
+/// Cancels a [`Context`](crate::context::Context) when it is asked to, and when it is dropped. So
+/// the work under a context doesn't outlive by much the function that began it. (`let (ctx, _) =
+/// ..` drops the canceler at once: name it `_cancel`.)
 ///
 /// It may be shared, and used anywhere, also in [`blocking`](crate::blocking) and on threads that
-/// aren't goroutines'. That the context has ended already is no error.
+/// aren't goroutines'. If the context has ended already, that is no error.
 ///
 /// ```
 /// use gosched::context::{Canceler, Context};
@@ -466,8 +469,8 @@ impl Canceler {
         self.0.end(Ended { error: ContextError::Canceled, cause: None });
     }
 
-    /// [`cancel`](Self::cancel) that says why: [`Context::cause`](crate::context::Context::cause)
-    /// returns that. Go's `CancelCauseFunc`.
+    /// [`cancel`](Self::cancel) with a cause, which
+    /// [`Context::cause`](crate::context::Context::cause) returns. Go's `CancelCauseFunc`.
     ///
     /// ```
     /// use gosched::context::{Context, ContextError};
@@ -512,8 +515,8 @@ impl fmt::Debug for Canceler {
 pub struct AfterFunc(Option<Place>);
 
 impl AfterFunc {
-    /// Sees to it that the function isn't called; false if it has been, or is being, or this was
-    /// done before.
+    /// Ensures that the function isn't called. Returns false if it was or is being called, or if
+    /// this was called before.
     ///
     /// ```
     /// use gosched::context::Context;

@@ -1,4 +1,4 @@
-//! Why a wait under a context has ended without what was waited for.
+//! Why a wait under a context has ended without a result.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::goroutine::{JoinError, JoinHandle};
 
-/// What somebody has said why a context was [canceled](crate::context::Canceler::cancel_because).
+/// The cause with which a context was [canceled](crate::context::Canceler::cancel_because).
 ///
 /// ```
 /// use gosched::context::{Cause, Context};
@@ -35,15 +35,15 @@ pub type Cause = Arc<dyn Error + Send + Sync>;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextError {
-    /// Somebody has canceled it. Go's `Canceled`.
+    /// It was canceled. Go's `Canceled`.
     Canceled,
     /// Its deadline has passed. Go's `DeadlineExceeded`.
     DeadlineExceeded,
 }
 
 impl ContextError {
-    /// Whether it is because of a context that a read, a write or another operation of [`std::io`]
-    /// has failed.
+    /// If a context has made a read, a write or another operation of [`std::io`] fail, returns why
+    /// the context has ended.
     ///
     /// ```
     /// use std::io;
@@ -121,7 +121,7 @@ impl Error for RecvContextError {
     }
 }
 
-/// [`ContextError::of`] finds the end of the context in there.
+/// [`ContextError::of`] finds the end of the context in the error.
 ///
 /// ```
 /// use std::io::{self, Write};
@@ -151,7 +151,7 @@ impl From<ContextError> for RecvContextError {
     }
 }
 
-/// Why a send under a context has failed; the value is in it.
+/// Why a send under a context has failed, with the value.
 ///
 /// ```
 /// use gosched::chan::bounded;

@@ -49,7 +49,7 @@
 // | `scope.rs` | `Scope`: the tree, and its end |
 // | `error.rs` | `ContextError` and its like |
 // | `with.rs` | `With`: channels, semaphores, groups, conditions; `Waitable`: values with waits |
-// | `with_io.rs` | the same of what is read and written |
+// | `with_io.rs` | the same for values that are read and written |
 // | `with_mut.rs` | `WithMut`: processes |
 
 #[expect(clippy::module_inception, reason = "the file has the type of its name")]

@@ -1,5 +1,5 @@
-//! The tree of contexts that can end: a [`Scope`] for each, which knows those that were derived
-//! from it.
+//! The tree of contexts that can end. Each has a [`Scope`], which knows the scopes that were
+//! derived from it.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -15,18 +15,18 @@ use crate::runtime::print::eprintln;
 use crate::runtime::{Cancellation, Inherited, throw, until};
 use crate::time::Timer;
 
-/// Until when something goes on.
+/// The part of a context that can end.
 pub(super) struct Scope {
-    /// Where it is known in the one that it was derived from.
+    /// Its place in the scope that it was derived from.
     place: OnceLock<Place>,
     deadline: Option<Instant>,
-    /// Ends it at the deadline, if no other scope has the same one.
+    /// Ends it at the deadline, unless another scope with the same deadline does.
     timer: OnceLock<Timer>,
     /// Set once: then it has ended.
     ended: OnceLock<Ended>,
     /// Ends the waits under it. It comes after `ended` is set.
     waits: Cancellation,
-    /// Closed after that. Made when somebody asks for it.
+    /// Closed after that. Made when it is first asked for.
     done: OnceLock<Receiver<()>>,
     state: Mutex<State>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Ended {
     pub(super) cause: Option<Cause>,
 }
 
-/// What the end concerns; empty once it has come.
+/// The dependents that the end concerns; empty after the end.
 #[derive(Default)]
 struct State {
     dependents: BTreeMap<u64, Dependent>,
@@ -47,35 +47,36 @@ struct State {
     open: Option<Sender<()>>,
 }
 
-/// What ends, or begins, with the end of a scope.
+/// A thing that ends, or begins, with the end of a scope.
 pub(super) enum Dependent {
     Scope(Weak<Scope>),
     Func(Func),
 }
 
-/// A function, and where the program has asked for it.
+/// A function, and the place in the program that asked for it.
 pub(super) struct Func {
     pub(super) f: Box<dyn FnOnce() + Send>,
     pub(super) created_at: &'static Location<'static>,
 }
 
-/// Where in its scope a dependent is known.
+/// The place of a dependent in its scope.
 pub(super) struct Place {
     scope: Arc<Scope>,
     key: u64,
 }
 
 impl Place {
-    /// Removes the dependent; says whether it was there.
+    /// Removes the dependent. Returns whether it was there.
     pub(super) fn remove(&self) -> bool {
         let removed = self.scope.state().dependents.remove(&self.key);
-        // After the unlock: what a function owns does anything when it is dropped.
+        // Dropped after the unlock, because a function's values may run any code when they are
+        // dropped.
         removed.is_some()
     }
 }
 
 impl Scope {
-    /// One that ends with its `parent`, or at the deadline if that is earlier.
+    /// Makes a scope that ends with its `parent`, or at the deadline if that is earlier.
     #[track_caller]
     pub(super) fn new(parent: Option<&Arc<Scope>>, deadline: Option<Instant>) -> Arc<Self> {
         let inherited = parent.and_then(|parent| parent.deadline);
@@ -120,20 +121,20 @@ impl Scope {
         self.ended.get()
     }
 
-    /// What ends the waits under it.
+    /// The cancellation that ends the waits under it.
     pub(super) fn waits(&self) -> &Cancellation {
         &self.waits
     }
 
     /// A channel that is closed at the end.
     pub(super) fn done(&self) -> &Receiver<()> {
-        // Dropped after the initialisation: a close is a point, and others may want the channel
-        // meanwhile.
+        // Dropped after the initialisation: a close is a point of an exploration, and others may
+        // want the channel meanwhile.
         let mut closed = None;
         self.done.get_or_init(|| {
             let (tx, rx) = bounded(0);
             let mut state = self.state();
-            // Looked at with the lock held: else the end may have left before the sender comes.
+            // Checked with the lock held: otherwise the end may pass before the sender is stored.
             if self.ended().is_none() {
                 state.open = Some(tx);
             } else {
@@ -143,7 +144,8 @@ impl Scope {
         })
     }
 
-    /// Has `dependent` share the end; if that has come, returns it with the reason.
+    /// Adds a dependent, which shares the end. If the scope has ended, returns `dependent` with the
+    /// reason.
     pub(super) fn add(self: &Arc<Self>, dependent: Dependent) -> Result<Place, (Dependent, Ended)> {
         let mut state = self.state();
         // With the lock held, as in `done`.
@@ -156,7 +158,7 @@ impl Scope {
         Ok(Place { scope: self.clone(), key })
     }
 
-    /// Ends it, and all that depends on it, unless that has been done.
+    /// Ends the scope and all its dependents, unless it has ended.
     pub(super) fn end(self: &Arc<Self>, why: Ended) {
         // No recursion: a tree may be deeper than there is stack.
         let (mut scopes, mut funcs, mut channels) = (vec![self.clone()], Vec::new(), Vec::new());
@@ -178,7 +180,7 @@ impl Scope {
             }
         }
         funcs.into_iter().for_each(Func::start);
-        // Last: it wakes futures, whose wakers may wait for any of the others.
+        // Last, because it wakes futures, whose wakers may wait for any of the others.
         drop(channels);
     }
 
@@ -192,7 +194,7 @@ impl Scope {
 }
 
 impl Func {
-    /// Calls it on a goroutine of its own.
+    /// Calls the function on a new goroutine.
     pub(super) fn start(self) {
         if let Err(error) = Builder::new().make(self.created_at, &mut Some(self.f), Inherited::NONE) {
             eprintln!("gosched::context::Context::after_func: {error}");
@@ -202,7 +204,7 @@ impl Func {
 }
 
 impl Drop for Scope {
-    /// One after the other: there may be more of them than a recursion has room for.
+    /// Drops them in a loop: there may be more of them than a recursion has stack for.
     fn drop(&mut self) {
         let mut place = self.place.take();
         while let Some(child) = place {

@@ -1,5 +1,5 @@
-//! [`With`]: waits of channels and of `sync` that end with a context. [`Waitable`]: what has such
-//! waits, and pointers to it.
+//! [`With`]: waits of channels and of `sync` that end with a context. [`Waitable`]: types that have
+//! such waits, and pointers to them.
 
 use std::fmt;
 use std::mem::{self, MaybeUninit};
@@ -12,9 +12,9 @@ use crate::net::Pollable;
 use crate::runtime::{Limit, Received, Sent, must_wait};
 use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
 
-/// Something that is waited for, and the context under which: [`Context::with`] makes it. Its
-/// functions have the names of those that wait without a limit, and return an error when the
-/// context has ended: also if that was so before, and they needn't have waited.
+/// A value with waits, and the context that ends the waits: [`Context::with`] makes it. Its
+/// functions have the names of the functions that wait without a limit. They return an error when
+/// the context has ended, also if it ended before and they needn't have waited.
 ///
 /// | on | what |
 /// | --- | --- |
@@ -28,10 +28,10 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGr
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
 /// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
 ///
-/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For what an `Arc`
-/// or another pointer has, write `ctx.with(&arc)`: see [`Waitable`](crate::context::Waitable). For
-/// each value of a channel, write `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
-/// `read_with(|socket| socket.recv_from(&mut buf))`.
+/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For a value in an
+/// `Arc` or behind another pointer, write `ctx.with(&arc)`: see
+/// [`Waitable`](crate::context::Waitable). For each value of a channel, write `while let Ok(value)
+/// = ctx.with(&rx).recv()`; for datagrams, `read_with(|socket| socket.recv_from(&mut buf))`.
 ///
 /// ```
 /// use gosched::chan::bounded;
@@ -55,12 +55,12 @@ impl<'c, 'a, T: ?Sized> With<'c, 'a, T> {
         With { ctx, on }
     }
 
-    /// What ends a wait; none if nothing does.
+    /// The limit of a wait; none if the context never ends.
     fn limit(&self) -> Option<Limit<'c>> {
         self.ctx.scope().map(|scope| Limit::Canceled(scope.waits()))
     }
 
-    /// Why the context has ended: it has.
+    /// Why the context has ended. Called only after its end.
     fn ended(&self) -> ContextError {
         self.ctx.err().expect("a wait was ended by its context")
     }
@@ -322,7 +322,7 @@ impl With<'_, '_, Condvar> {
     /// ```
     ///
     /// # Errors
-    /// Beside the guard, if the context has ended before a notification came.
+    /// If the context has ended before a notification came. The error stands beside the guard.
     ///
     /// # Panics
     /// If it is called inside [`blocking`](crate::blocking), or before the first
@@ -362,7 +362,8 @@ impl With<'_, '_, Condvar> {
     /// ```
     ///
     /// # Errors
-    /// Beside the guard, if the context had ended before, or has while `condition` was true.
+    /// If the context had ended before, or ended while `condition` was true. The error stands
+    /// beside the guard.
     ///
     /// # Panics
     /// If it has to wait inside [`blocking`](crate::blocking), or before the first
@@ -377,8 +378,8 @@ impl With<'_, '_, Condvar> {
             return (guard, Err(error));
         }
         while condition(&mut *guard) {
-            // Looked at behind the condition: what it waits for may have come while the context
-            // ended, and counts.
+            // Checked after the condition: if that became false while the context ended, the wait
+            // has succeeded.
             if let Some(error) = self.ctx.err() {
                 return (guard, Err(error));
             }
@@ -442,7 +443,7 @@ impl With<'_, '_, Condvar> {
     note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`"
 )]
 pub trait Waitable {
-    /// The type that has the waits, whose functions [`With`](crate::context::With) has.
+    /// The type that has the waits. [`With`](crate::context::With) has functions for it.
     type On: ?Sized;
 
     /// The value that has the waits.

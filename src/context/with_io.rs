@@ -1,4 +1,4 @@
-//! [`With`] of what is read and written.
+//! [`With`] for values that are read and written.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
@@ -10,8 +10,8 @@ use crate::net::{Pollable, TcpListener, TcpStream, UnixListener, UnixStream, is_
 use crate::runtime::Mode;
 
 /// Operations end with an error that [`ContextError::of`](crate::context::ContextError::of) finds.
-/// The time in which one waits for its turn, while another goroutine reads or writes, isn't
-/// limited.
+/// The context doesn't limit the wait of an operation for its turn, while another goroutine reads
+/// or writes.
 ///
 /// ```
 /// use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! [`WithMut`]: processes that are waited for under a context.
+//! [`WithMut`]: waits for processes under a context.
 
 use std::fmt;
 use std::io;
@@ -9,12 +9,12 @@ use crate::context::Context;
 use crate::process::{Child, Command};
 use crate::runtime::must_wait;
 
-/// The first pause between two looks at a child of whose end nobody tells.
+/// The first pause between two looks at a child whose end the poller doesn't report.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest such pause; each is twice as long as the one before.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// A [`With`](crate::context::With) of what a wait changes: [`Context::with_mut`] makes it.
+/// A [`With`](crate::context::With) for values that a wait changes: [`Context::with_mut`] makes it.
 ///
 /// | on | what |
 /// | --- | --- |
@@ -96,8 +96,8 @@ impl WithMut<'_, Child> {
     }
 }
 
-/// If the context ends before, the child is killed, and waited for. (Not what it has started
-/// itself, which goes on; but nobody waits for what that writes.) Go's `exec.CommandContext`, in
+/// If the context ends before, the child is killed, and waited for. (Processes that the child has
+/// started go on, and their output isn't waited for.) Go's `exec.CommandContext`, in
 /// `os/exec/exec.go`.
 ///
 /// ```
@@ -140,7 +140,7 @@ impl WithMut<'_, Command> {
         result.inspect_err(|_| child.end())
     }
 
-    /// [`Command::output`], unless the context ends before. What was written until then is lost.
+    /// [`Command::output`], unless the context ends before. Then the output so far is lost.
     ///
     /// ```
     /// use std::time::Duration;

@@ -16,8 +16,9 @@ use crate::goroutine::{blocking, close, ignoring_eintr};
 /// `os.File`.
 ///
 /// It is closed when it is dropped, in [`blocking`](crate::blocking), too: the close of a file on
-/// another machine may wait. As std's, a `&File` can be read and written as well, and goroutines
-/// that share one share its position; [`FileExt`] has reads and writes at a position of their own.
+/// another machine may wait. As with std's, a `&File` can be read and written as well. Goroutines
+/// that share a file share its position; [`FileExt`] has reads and writes with a position of their
+/// own.
 ///
 /// ```
 /// use std::io::{Read, Seek, Write};
@@ -65,7 +66,7 @@ impl File {
         OpenOptions::new().read(true).open(path)
     }
 
-    /// Opens a file to write it: a new one if there is none, and otherwise without what was in it.
+    /// Opens a file to write it: a new one if there is none, and otherwise the old one, emptied.
     /// Go's `os.Create`, in `os/file.go`.
     ///
     /// ```
@@ -109,12 +110,12 @@ impl File {
         OpenOptions::new().read(true).write(true).create_new(true).open(path)
     }
 
-    /// How to open a file otherwise: [`OpenOptions::new`].
+    /// Options for other ways to open a file: [`OpenOptions::new`].
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
 
-    /// Waits until all that was written is on the disk, and what is known of the file as well. Go's
+    /// Waits until all written data is on the disk, and the file's metadata as well. Go's
     /// `File.Sync`, in `os/file_posix.go`.
     ///
     /// ```
@@ -137,8 +138,7 @@ impl File {
         blocking(|| self.0.sync_all())
     }
 
-    /// Waits until all that was written is on the disk, and of what is known of the file only what
-    /// it takes to read that.
+    /// Waits until all written data is on the disk, and only the metadata that reading it needs.
     ///
     /// # Errors
     /// As [`sync_all`](Self::sync_all).
@@ -146,7 +146,7 @@ impl File {
         blocking(|| self.0.sync_data())
     }
 
-    /// Sets the length, in bytes: what is behind that is gone, and what is new is 0. The position
+    /// Sets the length, in bytes. Bytes beyond it are lost, and new bytes are 0. The position
     /// stays. Go's `File.Truncate`, in `os/file_posix.go`.
     ///
     /// ```
@@ -170,7 +170,7 @@ impl File {
         blocking(|| self.0.set_len(size))
     }
 
-    /// What the kernel knows of it: its length, its owner, its times. Go's `File.Stat`, in
+    /// Returns the file's metadata: its length, its owner, its times. Go's `File.Stat`, in
     /// `os/stat_unix.go`.
     ///
     /// ```
@@ -190,7 +190,7 @@ impl File {
         blocking(|| self.0.metadata())
     }
 
-    /// Another handle for the same open file, with which it shares the position.
+    /// Makes another handle for the same open file. The two share the position.
     ///
     /// ```
     /// use std::io::{Read, Seek};
@@ -212,7 +212,7 @@ impl File {
         self.0.try_clone().map(File::from)
     }
 
-    /// Sets who may do what with the file. Go's `File.Chmod`, in `os/file.go`.
+    /// Sets the permissions of the file. Go's `File.Chmod`, in `os/file.go`.
     ///
     /// ```
     /// use std::fs::Permissions;
@@ -235,7 +235,7 @@ impl File {
         blocking(|| self.0.set_permissions(perm))
     }
 
-    /// std's handle, of the same open file.
+    /// Returns std's handle of the same open file.
     ///
     /// ```
     /// use gosched::fs::File;
@@ -248,7 +248,7 @@ impl File {
     /// .unwrap();
     /// ```
     pub fn into_std(self) -> fs::File {
-        // SAFETY: it isn't dropped, and nobody has it any more.
+        // SAFETY: it isn't dropped, and nothing else uses it any more.
         unsafe { ManuallyDrop::take(&mut ManuallyDrop::new(self).0) }
     }
 }

@@ -18,7 +18,7 @@
 //! The names are those of [`std::fs`], and so are the errors. [`Metadata`](std::fs::Metadata),
 //! [`Permissions`](std::fs::Permissions) and [`FileType`](std::fs::FileType) are std's own types.
 //!
-//! The poller takes every file for ready, so an operation is done in [`blocking`](crate::blocking):
+//! To the poller every file is ready, so each operation is done in [`blocking`](crate::blocking):
 //! it takes a thread for as long as the disk takes, and other goroutines have the P. As in Go, no
 //! deadline and no context ends it. To wait without a thread for other kinds of files, such as
 //! named pipes and terminals, use a [`Pollable`](crate::net::Pollable) of a [`std::fs::File`].

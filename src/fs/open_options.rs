@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::fs::File;
 use crate::goroutine::blocking;
 
-/// How to open a file: [`std::fs::OpenOptions`], with its functions. The flags of Go's
-/// `os.OpenFile`.
+/// Options for opening a file: [`std::fs::OpenOptions`], with its functions. They are the flags of
+/// Go's `os.OpenFile`.
 ///
 /// ```
 /// use std::io::Write;
@@ -44,7 +44,7 @@ macro_rules! options {
 }
 
 impl OpenOptions {
-    /// Nothing is set: at least one of `read`, `write` and `append` has to be.
+    /// Options with nothing set. At least one of `read`, `write` and `append` has to be set.
     #[expect(clippy::new_without_default, reason = "std's has none")]
     pub fn new() -> Self {
         OpenOptions(fs::OpenOptions::new())
@@ -55,12 +55,12 @@ impl OpenOptions {
         read(read);
         /// Whether it can be written. Go's `O_WRONLY` and `O_RDWR`.
         write(write);
-        /// Whether each write is behind all that was written before, by others, too. Go's
+        /// Whether each write goes to the end of the file, behind the writes of others, too. Go's
         /// `O_APPEND`.
         append(append);
-        /// Whether what is in it is removed. Go's `O_TRUNC`.
+        /// Whether the contents of the file are removed. Go's `O_TRUNC`.
         truncate(truncate);
-        /// Whether there is a new file if there is none. Go's `O_CREATE`.
+        /// Whether a new file is made if there is none. Go's `O_CREATE`.
         create(create);
         /// Whether it must be a new file. Go's `O_CREATE` with `O_EXCL`.
         create_new(create_new);
@@ -81,7 +81,7 @@ impl OpenOptions {
     ///
     /// # Errors
     /// The kernel's, as in [`std::fs::OpenOptions::open`];
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if what is set makes no sense.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the options make no sense together.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let path = path.as_ref();
         blocking(|| self.0.open(path)).map(File::from)

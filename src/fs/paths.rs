@@ -14,7 +14,7 @@ macro_rules! functions {
             /// # Errors
             #[doc = concat!("As in [`std::fs::", stringify!($name), "`].")]
             pub fn $name($($path: impl AsRef<Path>,)* $($arg: $ty)?) -> io::Result<$result> {
-                // Outside: it is the program's code, which may park.
+                // Outside of `blocking`, because this is code of the program, which may park.
                 $(let $path = $path.as_ref();)*
                 blocking(|| fs::$name($($path,)* $($arg)?))
             }
@@ -23,46 +23,45 @@ macro_rules! functions {
 }
 
 functions! {
-    /// All that is in a file. Go's `os.ReadFile`, in `os/file.go`.
+    /// Reads a whole file. Go's `os.ReadFile`, in `os/file.go`.
     read(path) -> Vec<u8>;
-    /// All that is in a file, which is text.
+    /// Reads a whole file of text.
     read_to_string(path) -> String;
     /// Copies a file, with its permissions, and returns how many bytes it has.
     copy(from, to) -> u64;
     /// Makes a folder. Go's `os.Mkdir`, in `os/file.go`.
     create_dir(path) -> ();
-    /// Makes a folder, and those that it is in, where there is none. Go's `os.MkdirAll`, in
-    /// `os/path.go`.
+    /// Makes a folder, and the missing folders above it. Go's `os.MkdirAll`, in `os/path.go`.
     create_dir_all(path) -> ();
     /// Removes a file. Go's `os.Remove`, in `os/file_unix.go`.
     remove_file(path) -> ();
-    /// Removes a folder, which is empty. Go's `os.Remove`, in `os/file_unix.go`.
+    /// Removes an empty folder. Go's `os.Remove`, in `os/file_unix.go`.
     remove_dir(path) -> ();
-    /// Removes a folder, and all that is in it. Go's `os.RemoveAll`, in `os/path.go`.
+    /// Removes a folder with its contents. Go's `os.RemoveAll`, in `os/path.go`.
     remove_dir_all(path) -> ();
-    /// Gives a file or a folder another name, in place of a file that has it. Go's `os.Rename`, in
-    /// `os/file.go`.
+    /// Gives a file or a folder another name, and replaces a file that has this name. Go's
+    /// `os.Rename`, in `os/file.go`.
     rename(from, to) -> ();
-    /// What the kernel knows of a file or a folder, or of the one that a link leads to. Go's
-    /// `os.Stat`, in `os/stat.go`.
+    /// Returns the metadata of a file or a folder, or of the target of a link. Go's `os.Stat`, in
+    /// `os/stat.go`.
     metadata(path) -> Metadata;
-    /// What the kernel knows of a file, a folder or a link. Go's `os.Lstat`, in `os/stat.go`.
+    /// Returns the metadata of a file, a folder or a link. Go's `os.Lstat`, in `os/stat.go`.
     symlink_metadata(path) -> Metadata;
-    /// The path from the root, without links in it. Go's `filepath.EvalSymlinks`, in
+    /// Returns the path from the root, without links in it. Go's `filepath.EvalSymlinks`, in
     /// `path/filepath/path.go`.
     canonicalize(path) -> PathBuf;
-    /// Where a link leads. Go's `os.Readlink`.
+    /// Returns the target of a link. Go's `os.Readlink`.
     read_link(path) -> PathBuf;
-    /// Gives a file a name more. Go's `os.Link`, in `os/file_unix.go`.
+    /// Gives a file another name in addition. Go's `os.Link`, in `os/file_unix.go`.
     hard_link(original, link) -> ();
-    /// Sets who may do what with a file or a folder. Go's `os.Chmod`, in `os/file.go`.
+    /// Sets the permissions of a file or a folder. Go's `os.Chmod`, in `os/file.go`.
     set_permissions(path; perm: Permissions) -> ();
-    /// Whether there is a file or a folder, where a link leads.
+    /// Whether there is a file or a folder; for a link, whether its target exists.
     exists(path) -> bool;
 }
 
-/// Writes all that is in a file: a new one if there is none, and otherwise in place of what was in
-/// it. Go's `os.WriteFile`, in `os/file.go`.
+/// Writes a whole file: makes a new one if there is none, and otherwise replaces its contents. Go's
+/// `os.WriteFile`, in `os/file.go`.
 ///
 /// ```
 /// use gosched::fs;

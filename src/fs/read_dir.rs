@@ -1,4 +1,4 @@
-//! What is in a folder.
+//! The entries of a folder.
 
 use std::ffi::OsString;
 use std::fs::{self, FileType, Metadata};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::goroutine::blocking;
 
-/// What is in a folder, in no order. Go's `os.ReadDir`, in `os/dir.go`, which sorts it.
+/// Reads the entries of a folder, in no order. Go's `os.ReadDir`, in `os/dir.go`, which sorts them.
 ///
 /// ```
 /// use gosched::fs;
@@ -34,7 +34,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     blocking(|| fs::read_dir(path)).map(ReadDir)
 }
 
-/// An iterator of what is in a folder: [`std::fs::ReadDir`]. Made by [`read_dir`].
+/// An iterator of a folder's entries: [`std::fs::ReadDir`]. Made by [`read_dir`].
 ///
 /// ```
 /// use gosched::fs;
@@ -88,8 +88,8 @@ impl DirEntry {
         self.0.file_name()
     }
 
-    /// What the kernel knows of it; of a link itself, if it is one. Go's `DirEntry.Info`, in
-    /// `io/fs/fs.go`.
+    /// Returns the metadata of the entry; for a link, those of the link itself. Go's
+    /// `DirEntry.Info`, in `io/fs/fs.go`.
     ///
     /// # Errors
     /// The kernel's: for instance that it was removed since.
@@ -97,8 +97,8 @@ impl DirEntry {
         blocking(|| self.0.metadata())
     }
 
-    /// Whether it is a file, a folder, a link or something else. As a rule that was read with the
-    /// name. Go's `DirEntry.Type`, in `io/fs/fs.go`.
+    /// Whether it is a file, a folder, a link or something else. As a rule the type was read with
+    /// the name. Go's `DirEntry.Type`, in `io/fs/fs.go`.
     ///
     /// # Errors
     /// As [`metadata`](Self::metadata).

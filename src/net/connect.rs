@@ -1,4 +1,4 @@
-//! Connecting without blocking a thread, which std can't.
+//! Connects without blocking a thread, which std can't do.
 
 use std::io;
 use std::mem::zeroed;
@@ -28,21 +28,22 @@ pub(super) fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Resul
 /// Begins to connect to `addr`, without a wait. Go's `doDialTCPProto`, in `net/tcpsock_posix.go`.
 pub(super) fn begin_connect(addr: &SocketAddr) -> io::Result<Pollable<net::TcpStream>> {
     let mut begun = begin_connect_once(addr);
-    // The kernel chooses the port of this end, and may choose one that won't do. As Go, this tries
-    // twice more.
+    // The kernel chooses the port of this end, and may choose an unusable one. As Go does, this
+    // tries twice more.
     for _ in 0..2 {
         if !self_connect(&begun, addr) && !spurious_enotavail(&begun) {
             break;
         }
-        // The last socket stays until there is another, which so has another port.
+        // The last socket stays open until there is a new one, so that the new one gets another
+        // port.
         begun = begin_connect_once(addr);
     }
     Pollable::with_drain(begun?, true)
 }
 
-/// Whether the connection is one to itself: with TCP two ends may connect to each other with no
-/// listener, and one end, whose port is that of `addr`, is its own other end. A program that waits
-/// for a server to listen would have that for the server. Go's `selfConnect`.
+/// Whether a socket has connected to itself. With TCP two ends may connect to each other without a
+/// listener, and a socket whose own port is that of `addr` is its own other end. A program that
+/// waits for a server to listen would take such a connection for the server. Go's `selfConnect`.
 fn self_connect(begun: &io::Result<net::TcpStream>, addr: &SocketAddr) -> bool {
     let Ok(Ok(local)) = begun.as_ref().map(net::TcpStream::local_addr) else { return false };
     let (here, there) = (local.ip().to_canonical(), addr.ip().to_canonical());
@@ -55,7 +56,7 @@ fn spurious_enotavail(begun: &io::Result<net::TcpStream>) -> bool {
     begun.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EADDRNOTAVAIL))
 }
 
-/// A socket that begins to connect to `addr`.
+/// Makes a socket, and begins to connect it to `addr`.
 fn begin_connect_once(addr: &SocketAddr) -> io::Result<net::TcpStream> {
     let socket = socket(addr)?;
     let (address, len) = sockaddr(addr);
@@ -70,11 +71,11 @@ fn begin_connect_once(addr: &SocketAddr) -> io::Result<net::TcpStream> {
     Ok(net::TcpStream::from(socket))
 }
 
-/// Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise why it has
-/// failed.
+/// Returns Ok if the stream is connected, `WouldBlock` if the kernel still tries, and otherwise the
+/// error of the connect.
 pub(super) fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
-    // First: a stream that isn't connected, and isn't waited for, has failed, and may have told why
-    // before.
+    // Checked first: if the kernel no longer tries, and the stream isn't connected, the connect has
+    // failed, and its error may have been returned before.
     is_ready(stream.as_fd(), Mode::Write)?;
     match stream.take_error()? {
         Some(error) => Err(error),

@@ -8,9 +8,10 @@ use crate::goroutine::close;
 
 /// The owner of a descriptor, which closes it when it is dropped.
 ///
-/// The close of a socket with a linger time waits until what was written has arrived, also in
-/// non-blocking mode. So such an owner is dropped in [`close`]. Others aren't, as the end of that
-/// is a point where a goroutine may wait. Go's `destroy`, in `internal/poll/fd_unix.go`.
+/// The close of a socket with a linger time waits until the written bytes have arrived, also in
+/// non-blocking mode. So the owner of such a socket is dropped in [`close`]. Other owners aren't,
+/// because a goroutine may wait at the end of `close`. Go's `destroy`, in
+/// `internal/poll/fd_unix.go`.
 pub(super) struct Owner<T> {
     fd: RawFd,
     inner: ManuallyDrop<T>,
@@ -24,7 +25,7 @@ impl<T: AsFd> Owner<T> {
 
 impl<T> Owner<T> {
     pub(super) fn into_inner(self) -> T {
-        // SAFETY: it is taken once, as this value isn't dropped.
+        // SAFETY: it is taken once, because this value isn't dropped.
         unsafe { ManuallyDrop::take(&mut ManuallyDrop::new(self).inner) }
     }
 }
@@ -32,7 +33,7 @@ impl<T> Owner<T> {
 impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         let lingers = lingers(self.fd);
-        // SAFETY: it is taken once, as nothing is done with this value after its drop.
+        // SAFETY: it is taken once, because nothing uses this value after its drop.
         let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
         if lingers {
             close(inner);
@@ -77,8 +78,8 @@ pub(super) fn is_tcp(fd: RawFd) -> bool {
 /// A `V` consists of numbers.
 unsafe fn socket_option<V>(fd: RawFd, name: libc::c_int) -> Option<V> {
     let (mut value, mut len) = (MaybeUninit::<V>::zeroed(), size_of::<V>() as libc::socklen_t);
-    // SAFETY: the kernel writes at most `len` bytes to `value`, which has as many, and `len`.
+    // SAFETY: the kernel writes `len`, and at most `len` bytes to `value`, which has as many.
     let ret = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, value.as_mut_ptr().cast(), &mut len) };
-    // SAFETY: each number is zero, or what the kernel has written.
+    // SAFETY: each number is zero, or written by the kernel.
     (ret == 0).then(|| unsafe { value.assume_init() })
 }

@@ -1,4 +1,4 @@
-//! What ends an operation of a descriptor that waits.
+//! The limit of a descriptor's operation that waits.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
@@ -12,21 +12,21 @@ use crate::runtime::{
 /// The limit of one operation.
 #[derive(Default)]
 pub(crate) struct Limit<'a> {
-    /// When it ends by its timeout, if it has one: known from its first wait on. There may be
-    /// several waits, as wakeups may be spurious; they have one limit together.
+    /// When the timeout ends the operation, if it has one: known from the first wait on. There may
+    /// be several waits, because wakeups may be spurious; all of them share this limit.
     pub(super) ends: Option<Option<Instant>>,
-    /// What may end it sooner.
+    /// A cancellation that may end it sooner.
     canceled: Option<&'a Cancellation>,
 }
 
 impl<'a> Limit<'a> {
-    /// One that waits no longer than until the cancellation comes.
+    /// Makes a limit that ends the operation when the cancellation comes.
     pub(crate) fn canceled_by(cancellation: &'a Cancellation) -> Self {
         Limit { ends: None, canceled: Some(cancellation) }
     }
 
-    /// Calls `waits`, a wait of the operation for `mode`, of which there is one at a time. If there
-    /// is a cancellation and it comes, that ends as if the deadline had passed. On a goroutine.
+    /// Calls `waits`, the only wait for `mode` at this time. If there is a cancellation and it
+    /// comes, the wait ends as if the deadline had passed. On a goroutine.
     pub(super) fn until_canceled<R>(
         &self,
         pd: &'static PollDesc,
@@ -42,8 +42,8 @@ impl<'a> Limit<'a> {
                 semrelease(&ended);
             })
         };
-        // SAFETY: the flag is set before with_limit returns, or not at all. If it is, what ends the
-        // wait uses `ended` until it has added to it, which is waited for.
+        // SAFETY: the flag is set before with_limit returns, or not at all. If it is set, the
+        // canceling code uses `ended` until it has added to it, and this waits for that.
         let result = unsafe { with_limit(runtime::Limit::Canceled(cancellation), &give_up, waits) };
         if canceled.get() {
             semacquire(&ended);

@@ -1,4 +1,4 @@
-//! The functions of std's types that don't wait, under the same names.
+//! Non-waiting functions of std's types, under the same names.
 
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};

@@ -66,8 +66,8 @@ use crate::runtime::Mode;
 /// borrows = Pollable::new(&stream).unwrap();
 /// ```
 ///
-/// Dropping it drops the owner of the descriptor, which closes that. The close of a socket with a
-/// linger time (`SO_LINGER`) waits until what was written has arrived, and its owner is dropped in
+/// Dropping it drops the owner, which closes the descriptor. The close of a socket with a linger
+/// time (`SO_LINGER`) waits until the written bytes have arrived. So such an owner is dropped in
 /// [`blocking`](crate::blocking): no signal of the runtime ends the wait, and others have the P.
 pub struct Pollable<T> {
     /// The first field, so that it is dropped before the descriptor is closed.
@@ -81,27 +81,27 @@ impl<T: AsFd> Pollable<T> {
     /// processes.)
     ///
     /// # Errors
-    /// [`Unsupported`](io::ErrorKind::Unsupported) if the kernel can't poll it: regular files and
-    /// folders, which are always ready; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is
-    /// registered already; otherwise the kernel's.
+    /// [`Unsupported`](io::ErrorKind::Unsupported) if the kernel can't poll it, because it is a
+    /// regular file or a folder and so always ready;
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it is registered already; otherwise the
+    /// kernel's.
     pub fn new(inner: T) -> io::Result<Self> {
         Self::with_drain(inner, false)
     }
 
-    /// [`new`](Self::new) for std's types for TCP, which may have been made of another kind of
-    /// socket.
+    /// [`new`](Self::new) for std's types for TCP, which may hold another kind of socket.
     pub(super) fn of_tcp(inner: T) -> io::Result<Self> {
         let is_tcp = is_tcp(inner.as_fd().as_raw_fd());
         Self::with_drain(inner, is_tcp)
     }
 
-    /// [`new`](Self::new) that is told `short_read_drains`: see [`Registration`].
+    /// [`new`](Self::new) with a given `short_read_drains`: see [`Registration`].
     pub(super) fn with_drain(inner: T, short_read_drains: bool) -> io::Result<Self> {
         let registration = Registration::new(&inner, short_read_drains)?;
         Ok(Pollable { registration, inner: Owner::new(inner) })
     }
 
-    /// Waits until something can be read, or the end has come. Another reader may take it first.
+    /// Waits until bytes can be read, or the end has come. Another reader may take the bytes first.
     ///
     /// # Errors
     /// [`TimedOut`](io::ErrorKind::TimedOut) after the deadline,
@@ -115,9 +115,9 @@ impl<T: AsFd> Pollable<T> {
         self.read_with(|inner| is_ready(inner.as_fd(), Mode::Read))
     }
 
-    /// Waits until something can be written, or nobody reads any more. Another writer may be
-    /// faster. For a [`UnixDatagram`](crate::net::UnixDatagram) that isn't connected, it doesn't
-    /// wait for room at the receiver.
+    /// Waits until bytes can be written, or the other end has no reader any more. Another writer
+    /// may be faster. For a [`UnixDatagram`](crate::net::UnixDatagram) that isn't connected, it
+    /// doesn't wait for room at the receiver.
     ///
     /// # Errors
     /// As [`readable`](Self::readable).
@@ -138,7 +138,7 @@ impl<T> Pollable<T> {
         &self.inner
     }
 
-    /// `short_read_drains` for sockets that are accepted from, or cloned of, this one.
+    /// `short_read_drains` for sockets that are accepted or cloned from this one.
     pub(super) fn short_read_drains(&self) -> bool {
         self.registration.short_read_drains()
     }
@@ -151,8 +151,8 @@ impl<T> Pollable<T> {
 
     /// Calls `f`, which reads. When it returns [`WouldBlock`](io::ErrorKind::WouldBlock), waits
     /// until the descriptor is ready, and calls it again; when it returns
-    /// [`Interrupted`](io::ErrorKind::Interrupted), calls it again at once. Nobody else reads
-    /// meanwhile: to call a function of this value that reads in `f` is a deadlock.
+    /// [`Interrupted`](io::ErrorKind::Interrupted), calls it again at once. No other goroutine
+    /// reads meanwhile. If `f` calls a reading function of this value, that is a deadlock.
     ///
     /// # Errors
     /// That of `f`; [`TimedOut`](io::ErrorKind::TimedOut) after the deadline,
@@ -167,10 +167,10 @@ impl<T> Pollable<T> {
         self.io(Mode::Read, "a read", f)
     }
 
-    /// [`read_with`](Self::read_with) for an `f` that writes. It waits for this descriptor, and for
-    /// nothing else: [`std::os::unix::net::UnixDatagram::send_to`], which needs room in the queue
-    /// of another socket, would be called over and over without a wait.
-    /// [`UnixDatagram`](crate::net::UnixDatagram) has a `send_to` that waits.
+    /// [`read_with`](Self::read_with) for an `f` that writes. It waits only for this descriptor.
+    /// [`std::os::unix::net::UnixDatagram::send_to`] needs room in the queue of another socket, so
+    /// it would be called over and over without a wait. [`UnixDatagram`](crate::net::UnixDatagram)
+    /// has a `send_to` that waits.
     ///
     /// # Errors
     /// As [`read_with`](Self::read_with).
@@ -222,8 +222,8 @@ impl<T> Pollable<T> {
         self.registration.io_untold(Mode::Write, "a write", || f(&self.inner))
     }
 
-    /// Sets the time from which on each read fails with [`TimedOut`](io::ErrorKind::TimedOut), also
-    /// one that waits now. It holds until it is set anew; `None` is no deadline. Go's
+    /// Sets the time after which each read fails with [`TimedOut`](io::ErrorKind::TimedOut), also a
+    /// read that waits now. It holds until it is set anew; `None` is no deadline. Go's
     /// `SetReadDeadline`.
     ///
     /// # Panics
@@ -294,13 +294,13 @@ impl<T> Pollable<T> {
 
     /// Ends all waits: these operations, and all later ones, fail with
     /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). The descriptor itself is closed when this value
-    /// is dropped, which can't be while somebody uses it. A second call does nothing. Go's `Close`.
+    /// is dropped, which can't happen while it is in use. A second call does nothing. Go's `Close`.
     pub fn close(&self) {
         self.registration.close();
     }
 
-    /// The next item of a listener's iterator, made of the result of `accept`; none if that failed
-    /// after [`close`](Self::close).
+    /// The next item of a listener's iterator, made from the result of `accept`; none if `accept`
+    /// failed after [`close`](Self::close).
     pub(super) fn unless_closed<S, A>(&self, accepted: io::Result<(S, A)>) -> Option<io::Result<S>> {
         if accepted.is_err() && self.registration.is_closed() {
             return None;

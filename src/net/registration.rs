@@ -197,9 +197,9 @@ impl<T> Registration<T> {
         }
     }
 
-    /// [`io`](Self::io) of an operation that depends on something else than this descriptor, on
-    /// which the kernel doesn't report. It is tried again after pauses, each twice as long as the
-    /// one before.
+    /// [`io`](Self::io) of an operation that depends on more than this descriptor, so that the
+    /// kernel doesn't report when it is possible. It is tried again after pauses, each twice as
+    /// long as the one before.
     #[track_caller]
     pub(super) fn io_untold<R>(
         &self,
@@ -358,9 +358,9 @@ impl<T> Drop for Registration<T> {
     }
 }
 
-/// Calls `f` until it returns something else than `Interrupted`. None if that is `WouldBlock`. Then
-/// the caller waits itself, and not a closure of it, where a panic would have another place than
-/// the program's call.
+/// Calls `f` until it returns something else than `Interrupted`. Returns `None` if that is
+/// `WouldBlock`. Then the caller itself waits, and not a closure of it: a panic in a closure
+/// wouldn't have the place of the program's call.
 #[inline]
 fn attempt<R>(f: &mut impl FnMut() -> io::Result<R>) -> Option<io::Result<R>> {
     loop {

@@ -11,7 +11,7 @@ pub(super) fn addresses<A: ToSocketAddrs>(addrs: A) -> io::Result<A::Iter> {
     blocking(|| addrs.to_socket_addrs())
 }
 
-/// The result where there is no address to try.
+/// The result if there is no address to try.
 pub(super) fn no_address<R>() -> io::Result<R> {
     Err(io::Error::new(ErrorKind::InvalidInput, "could not resolve to any addresses"))
 }

@@ -59,9 +59,9 @@ impl Pollable<net::TcpStream> {
     /// Connects to the first of the addresses that accepts. A name is resolved in
     /// [`blocking`](crate::blocking); connecting blocks no thread. Go's `net.Dial`.
     ///
-    /// Where nobody listens at a port of this machine, the kernel may choose that port for this
-    /// end, which so connects to itself. As in Go, that is tried again, with another port, up to
-    /// twice.
+    /// If there is no listener at a port of this machine, the kernel may choose that port for this
+    /// end, and then the socket connects to itself. As in Go, the connect is tried again then, with
+    /// another port, up to twice.
     ///
     /// ```
     /// use std::io::ErrorKind;
@@ -84,7 +84,7 @@ impl Pollable<net::TcpStream> {
     /// can't wait.
     #[track_caller]
     pub fn connect(addrs: impl ToSocketAddrs) -> io::Result<Self> {
-        // Not in a closure: a panic is where the program calls this.
+        // Not in a closure, so that a panic has the place of the program's call.
         let mut result = no_address();
         for addr in addresses(addrs)? {
             result = connect(&addr, None);
@@ -124,9 +124,9 @@ impl Pollable<net::TcpStream> {
         connect(addr, Instant::now().checked_add(timeout))
     }
 
-    /// Begins to connect to `addr`, and doesn't wait: [`finish_connect`](Self::finish_connect)
-    /// does. So a connect can be given up, by [`close`](Self::close), as any wait. Go's
-    /// `Dialer.DialContext`, which is given up by its context.
+    /// Begins to connect to `addr` without a wait; [`finish_connect`](Self::finish_connect) waits.
+    /// So [`close`](Self::close) can end a connect, like any wait. In Go, the context of a
+    /// `Dialer.DialContext` ends it.
     ///
     /// ```
     /// use std::io;
@@ -156,7 +156,7 @@ impl Pollable<net::TcpStream> {
     /// ```
     ///
     /// # Errors
-    /// The kernel's, if it knows at once that it can't.
+    /// The kernel's, if the connect fails at once.
     pub fn begin_connect(addr: &SocketAddr) -> io::Result<Self> {
         connect::begin_connect(addr)
     }
@@ -178,9 +178,9 @@ impl Pollable<net::TcpStream> {
     /// ```
     ///
     /// # Errors
-    /// The kernel's; [`NotConnected`](ErrorKind::NotConnected) if it has been returned before;
-    /// [`TimedOut`](ErrorKind::TimedOut) after the deadline, [`BrokenPipe`](ErrorKind::BrokenPipe)
-    /// after [`close`](Self::close).
+    /// The kernel's, or [`NotConnected`](ErrorKind::NotConnected) if that error has been returned
+    /// before; [`TimedOut`](ErrorKind::TimedOut) after the deadline,
+    /// [`BrokenPipe`](ErrorKind::BrokenPipe) after [`close`](Self::close).
     ///
     /// # Panics
     /// As [`connect`](Self::connect).
@@ -232,8 +232,8 @@ impl Pollable<net::TcpStream> {
 /// Sets the backlog, the number of connections that may wait to be accepted, to the system's limit
 /// (`net.core.somaxconn`). Go's `maxListenerBacklog`, in `sock_linux.go`.
 ///
-/// std's is 128; connections of a burst beyond that are retried by the kernel only after a second
-/// or more.
+/// std's backlog is 128. If a burst has more connections, the kernel retries the others only after
+/// a second or more.
 fn with_max_backlog(listener: net::TcpListener) -> io::Result<net::TcpListener> {
     // A second call changes the backlog of a listening socket; the kernel lowers it to its limit.
     // SAFETY: no memory is passed.

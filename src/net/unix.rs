@@ -72,7 +72,7 @@ fn pair<T: std::os::fd::AsFd>((a, b): (T, T)) -> io::Result<(Pollable<T>, Pollab
 /// [`readable`](Pollable::readable) does.
 impl Pollable<net::UnixStream> {
     /// Connects to the socket at `path`. If the listener's queue is full, it waits for room, in
-    /// [`blocking`](crate::blocking), as the kernel has no other way: each such wait takes a
+    /// [`blocking`](crate::blocking), because the kernel has no other way. Each such wait takes a
     /// thread, and has no time limit. A program that makes thousands of connections at once should
     /// limit that with a [`Semaphore`](crate::sync::Semaphore).
     ///
@@ -252,8 +252,8 @@ impl Pollable<net::UnixDatagram> {
     }
 
     /// Sends a datagram to the socket at `path`; returns its length. While that socket's queue is
-    /// full, it tries again after 50 µs, and after twice as long each time, up to 10 ms: the kernel
-    /// only reports room to sockets that are connected. Where that is too slow, use
+    /// full, it tries again after 50 µs, then after pauses that double, up to 10 ms, because the
+    /// kernel only reports room to sockets that are connected. If that is too slow, use
     /// [`connect`](Self::connect).
     ///
     /// ```

@@ -65,8 +65,7 @@ impl Child {
     }
 
     /// Kills the child, and waits for its end. For a child that only the caller knows of. If the
-    /// child belongs to another user by now, it goes on: a caller that can't kill it mustn't wait
-    /// for it.
+    /// child belongs to another user by now, it can't be killed, so this doesn't wait for it.
     pub(crate) fn end(&mut self) {
         if self.kill().is_ok() {
             let _ = blocking(|| self.inner.wait());
@@ -190,7 +189,8 @@ impl Child {
         self.output(&Context::background())
     }
 
-    /// [`wait_with_output`](Self::wait_with_output) that ends with the context, where it can wait.
+    /// [`wait_with_output`](Self::wait_with_output) that ends with the context, for a caller that
+    /// can wait.
     #[track_caller]
     pub(crate) fn output(&mut self, ctx: &Context) -> io::Result<Output> {
         drop(self.stdin.take());

@@ -24,8 +24,8 @@ use crate::runtime::must_wait;
 /// .unwrap();
 /// ```
 ///
-/// What else std's has, such as [its user](std::os::unix::process::CommandExt::uid), is set there
-/// first:
+/// Other settings of std's, such as [its user](std::os::unix::process::CommandExt::uid), are set on
+/// std's command first:
 ///
 /// ```
 /// use std::os::unix::process::CommandExt;
@@ -45,14 +45,14 @@ pub struct Command {
 }
 
 impl Command {
-    /// The program of that name or path: without a slash, it is looked for where the variable
-    /// `PATH` says. It has no arguments, and otherwise what this process has: its environment,
-    /// folder and streams. Go's `exec.Command`, in `os/exec/exec.go`.
+    /// Names a program, by a path or by a name without a slash, which is looked up in `PATH`. It
+    /// has no arguments, and inherits this process's environment, folder and streams. Go's
+    /// `exec.Command`, in `os/exec/exec.go`.
     pub fn new<S: AsRef<OsStr>>(program: S) -> Self {
         process::Command::new(program).into()
     }
 
-    /// Adds an argument, which no shell looks at. [`std::process::Command::arg`].
+    /// Adds an argument, which no shell interprets. [`std::process::Command::arg`].
     pub fn arg<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Self {
         self.inner.arg(arg);
         self
@@ -109,7 +109,7 @@ impl Command {
         self
     }
 
-    /// Sets its standard input. It inherits that of this process otherwise, or has none in
+    /// Sets its standard input. The default is this process's, or an empty one in
     /// [`output`](Self::output). [`std::process::Command::stdin`]; Go's `Cmd.Stdin`.
     pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
         self.inner.stdin(cfg);
@@ -117,7 +117,7 @@ impl Command {
         self
     }
 
-    /// Sets its standard output. It inherits that of this process otherwise, or has a pipe in
+    /// Sets its standard output. The default is this process's, or a pipe in
     /// [`output`](Self::output). [`std::process::Command::stdout`]; Go's `Cmd.Stdout`.
     pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Self {
         self.inner.stdout(cfg);
@@ -138,7 +138,7 @@ impl Command {
     ///
     /// # Errors
     /// As [`std::process::Command::spawn`]: for instance [`NotFound`](io::ErrorKind::NotFound) if
-    /// there is no such program. And if the poller can't take its pipes, for lack of memory; then
+    /// there is no such program. Also if the poller can't take its pipes, for lack of memory; then
     /// the child is killed.
     pub fn spawn(&mut self) -> io::Result<Child> {
         blocking(|| self.inner.spawn()).and_then(Child::new)
@@ -149,12 +149,12 @@ impl Command {
     /// before.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait`]; then it is killed. That it has failed is no
-    /// error, but its status.
+    /// As [`spawn`](Self::spawn) and [`Child::wait`]; then it is killed. A failure of the program
+    /// is a status, and no error.
     ///
     /// # Panics
-    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run): before it is
-    /// started.
+    /// Inside [`blocking`](crate::blocking), and before the first [`run`](crate::run). Then the
+    /// program isn't started.
     #[track_caller]
     pub fn status(&mut self) -> io::Result<ExitStatus> {
         drop(must_wait("Command::status"));
@@ -162,14 +162,13 @@ impl Command {
         child.wait().inspect_err(|_| child.end())
     }
 
-    /// Starts it, and waits until it has ended; returns what it has written. Streams that weren't
-    /// set are pipes, and nothing for its input. Go's `Cmd.Output`.
-    /// `ctx.with_mut(&mut command).output()` kills it if a [context](crate::context::WithMut) ends
-    /// before.
+    /// Starts it, waits until it has ended, and returns its output. Output streams that weren't set
+    /// are pipes, and an input that wasn't set is empty. Go's `Cmd.Output`. `ctx.with_mut(&mut
+    /// command).output()` kills it if a [context](crate::context::WithMut) ends before.
     ///
     /// # Errors
-    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]; then it is killed. That it has
-    /// failed is no error, but its status.
+    /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]; then it is killed. A failure of
+    /// the program is a status, and no error.
     ///
     /// # Panics
     /// As [`status`](Self::status).
@@ -180,11 +179,12 @@ impl Command {
         child.output(&Context::background()).inspect_err(|_| child.end())
     }
 
-    /// [`spawn`](Self::spawn) with what [`output`](Self::output) has for streams that weren't set.
+    /// [`spawn`](Self::spawn) with the defaults of [`output`](Self::output) for streams that
+    /// weren't set.
     pub(crate) fn spawn_for_output(&mut self) -> io::Result<Child> {
         self.set_others(Stdio::null, Stdio::piped);
         let child = self.spawn();
-        // What they are if nothing is set.
+        // The defaults of `spawn`.
         self.set_others(Stdio::inherit, Stdio::inherit);
         child
     }
@@ -204,8 +204,8 @@ impl Command {
 }
 
 impl From<process::Command> for Command {
-    /// The same program. Streams that were set there are overridden in [`output`](Command::output),
-    /// which can't know of them: set them here.
+    /// Makes the command of the same program. [`output`](Command::output) overrides streams that
+    /// were set on std's command, because it can't see them: set them here.
     fn from(inner: process::Command) -> Self {
         Command { inner, stdin_set: false, stdout_set: false, stderr_set: false }
     }

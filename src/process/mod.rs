@@ -1,4 +1,4 @@
-//! Other programs, whose end and whose pipes goroutines wait for, and no threads with them. Go's
+//! Runs other programs. Only goroutines wait for their ends and their pipes, and no threads. Go's
 //! `os/exec`.
 //!
 //! ```
@@ -21,8 +21,8 @@
 //!
 //! The names are those of [`std::process`], and so are the errors; [`Stdio`](std::process::Stdio),
 //! [`ExitStatus`](std::process::ExitStatus) and [`Output`](std::process::Output) are std's own
-//! types. The pipes are [`Pollable`](crate::net::Pollable)s, with its deadlines, and can be waited
-//! for under a context; what waits for the end of a child can be, too:
+//! types. The pipes are [`Pollable`](crate::net::Pollable)s, with deadlines. Waits for pipes and
+//! for the end of a child can be under a context:
 //!
 //! | to | in Go | here |
 //! | --- | --- | --- |
@@ -31,16 +31,15 @@
 //! | wait no longer, and decide then | | `ctx.with_mut(&mut child).wait()` |
 //! | write to it, and read from it | `StdinPipe`, `StdoutPipe` | [`Child::stdin`], [`Child::stdout`] |
 //!
-//! To start a program takes until the kernel has loaded it, for which a thread waits in
-//! [`blocking`](crate::blocking). Its end is told by a pidfd, in the poller (Linux 5.3). Where the
-//! kernel gives out none (an older one, a sandbox, no descriptor left), [`Child::wait`] takes a
-//! thread as well.
+//! When a program is started, a thread waits in [`blocking`](crate::blocking) until the kernel has
+//! loaded it. A pidfd reports its end to the poller (Linux 5.3). If there can be no pidfd (an older
+//! kernel, a sandbox, no descriptor left), [`Child::wait`] takes a thread as well.
 
 // | file | what it holds |
 // | --- | --- |
 // | `command.rs` | `Command` |
-// | `child.rs` | `Child`: its end, and what it writes |
-// | `pidfd.rs` | what tells of the end |
+// | `child.rs` | `Child`: its end and its output |
+// | `pidfd.rs` | the descriptor that reports the end |
 // | `pipes.rs` | `ChildStdin` and its like |
 
 mod child;

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use crate::net::{Pollable, set_nonblocking};
 
 /// The pipe to a child's standard input: [`std::process::ChildStdin`], on which only goroutines
-/// wait. Dropping it closes the pipe, and the child reads the end. What Go's `Cmd.StdinPipe`
-/// returns.
+/// wait. Dropping it closes the pipe, and the child reads the end. Go's `Cmd.StdinPipe` returns the
+/// like.
 ///
 /// A write to a child that has closed its end, or has ended, fails with
 /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). (SIGPIPE, which would end the process, is ignored in
@@ -16,10 +16,10 @@ use crate::net::{Pollable, set_nonblocking};
 pub type ChildStdin = Pollable<PipeWriter>;
 
 /// The pipe from a child's standard output: [`std::process::ChildStdout`], on which only goroutines
-/// wait. What Go's `Cmd.StdoutPipe` returns.
+/// wait. Go's `Cmd.StdoutPipe` returns the like.
 ///
-/// It comes to an end when the child, and each process that has inherited the other end from it,
-/// has closed that.
+/// It ends when the other end is closed, by the child and by each process that has inherited it
+/// from the child.
 ///
 /// As std's, it can be the input of another child, which gets it in blocking mode:
 ///
@@ -38,11 +38,11 @@ pub type ChildStdin = Pollable<PipeWriter>;
 /// ```
 pub type ChildStdout = Pollable<PipeReader>;
 
-/// The pipe from a child's standard error: the same as [`ChildStdout`]. What Go's `Cmd.StderrPipe`
-/// returns.
+/// The pipe from a child's standard error: the same as [`ChildStdout`]. Go's `Cmd.StderrPipe`
+/// returns the like.
 pub type ChildStderr = Pollable<PipeReader>;
 
-/// This end of a pipe, in the poller. Its mode is its own: the child's end stays in blocking mode.
+/// Adds this end of a pipe to the poller. The child's end stays in blocking mode.
 pub(super) fn polled<T: AsFd + From<OwnedFd>>(
     pipe: Option<impl Into<OwnedFd>>,
 ) -> io::Result<Option<Pollable<T>>> {
@@ -53,9 +53,9 @@ macro_rules! stdio {
     ($($pipe:ty),*) => {
         $(
             impl From<Pollable<$pipe>> for Stdio {
-                /// The descriptor of [`into_inner`](Pollable::into_inner), in blocking mode:
-                /// programs don't expect to be told that they would have to wait. So is any
-                /// duplicate of it: the mode is the pipe's end's.
+                /// The descriptor of [`into_inner`](Pollable::into_inner), in blocking mode,
+                /// because programs don't expect `WouldBlock`. Its duplicates change as well: the
+                /// mode belongs to this end of the pipe.
                 fn from(ours: Pollable<$pipe>) -> Self {
                     let pipe = ours.into_inner();
                     set_nonblocking(pipe.as_fd(), false).expect("a pipe can be in either mode");

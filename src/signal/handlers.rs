@@ -110,7 +110,7 @@ impl Handlers {
         Ok(())
     }
 
-    /// Makes a signal be received, by a thread that doesn't block it. Go's `enableSignal`.
+    /// Starts to receive a signal, on a thread that doesn't block it. Go's `enableSignal`.
     fn enable(&mut self, signal: Signal) -> io::Result<()> {
         SigM::unblock(&mut self.sig_m, signal)?;
         signal_enable(signal.as_raw()).inspect_err(|_| SigM::block(&self.sig_m, signal))

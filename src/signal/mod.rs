@@ -25,9 +25,10 @@
 //!
 //! # What can't be asked for
 //!
-//! `SIGKILL` and `SIGSTOP`, which the kernel lets no program catch. The signals for an instruction
-//! that has failed (`SIGILL`, `SIGTRAP`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`), because the
-//! instruction would fail again. The signals that the C library needs for itself.
+//! A program can't ask for `SIGKILL` and `SIGSTOP`, which the kernel lets no program catch. Nor can
+//! it ask for the signals of an instruction that has failed (`SIGILL`, `SIGTRAP`, `SIGBUS`,
+//! `SIGFPE`, `SIGSEGV`, `SIGSYS`), because the instruction would fail again, or for the signals
+//! that the C library needs for itself.
 //!
 //! `SIGURG` may come although no process has sent it to the program: the runtime sends it to its
 //! own threads, to stop [preemptible](crate::proc::preemption) code, and to take the P's of
@@ -187,9 +188,9 @@ fn not_explored(what: &str) {
     );
 }
 
-/// Locks the handlers. The caller becomes one that can wait, which is ensured before anything is
-/// changed. Before the first [`run`](crate::run) no caller can wait, but then the lock is never
-/// held for long.
+/// Locks the handlers. Before anything is changed, it makes the caller a goroutine that can wait.
+/// Before the first [`run`](crate::run) no caller can wait, but then the lock is never held for
+/// long.
 #[track_caller]
 fn handlers(what: &str) -> (MutexGuard<'static, Handlers>, Option<Guest>) {
     not_explored(what);

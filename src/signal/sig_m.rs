@@ -43,7 +43,7 @@ impl SigM {
         }
     }
 
-    /// Has the thread's mask changed, if there is such a thread, and waits until it is.
+    /// Makes the thread, if there is one, change its mask, and waits until it has.
     fn change(this: &Option<SigM>, how: c_int, signal: Signal) {
         if let Some(sig_m) = this
             && sig_m.changes.send((how, signal)).is_ok()

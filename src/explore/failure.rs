@@ -16,20 +16,20 @@ use crate::runtime::explored_number;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// A goroutine has panicked, and not caught that itself.
+    /// A goroutine has panicked, and hasn't caught the panic.
     Panic,
     /// All goroutines wait, and the closure hasn't returned.
     Deadlock,
-    /// The closure has returned, and goroutines wait that nobody will wake.
+    /// The closure has returned, and goroutines are left that nothing will wake.
     Leak,
-    /// There were more choices than [`max_choices`](super::Explorer::max_choices): a livelock,
-    /// perhaps.
+    /// There were more choices than [`max_choices`](super::Explorer::max_choices), perhaps because
+    /// of a livelock.
     TooLong,
-    /// A thread, or a goroutine that isn't the closure's, has woken one that is: no schedule would
-    /// have that again.
+    /// A thread, or a goroutine that isn't the closure's, has woken a goroutine of the closure. No
+    /// schedule could repeat that.
     Foreign,
-    /// A goroutine has come to no point where others might go on, for ten seconds of real time: it
-    /// computes, or blocks its thread. It can't be ended: its thread goes on.
+    /// For ten seconds of real time a goroutine hasn't come to a point where others might go on: it
+    /// computes, or blocks its thread. It can't be ended, so its thread goes on.
     Stuck,
 }
 
@@ -58,13 +58,15 @@ impl Failure {
         self.schedules
     }
 
-    /// What to set `GOSCHED_REPLAY` to, to run this schedule again: `s1BADA@tests/sum.rs:30`.
-    /// Behind the `@` is the place of the exploration, which must be the same then.
+    /// The value of `GOSCHED_REPLAY` with which this schedule runs again, such as
+    /// `s1BADA@tests/sum.rs:30`. Behind the `@` is the place of the exploration, which must be the
+    /// same then.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// What happened: a line for each step, with the goroutine's number, what it does, and where.
+    /// The steps of the schedule: a line for each, with the goroutine's number, its operation, and
+    /// the place.
     pub fn story(&self) -> &str {
         &self.story
     }
@@ -108,7 +110,7 @@ impl Display for Failure {
     }
 }
 
-/// A word of a shell's. A path may have spaces, and other characters that mean something there.
+/// Quotes a word for a shell, because a path may have spaces and other special characters.
 fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@".contains(c);
     if word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }

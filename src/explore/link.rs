@@ -177,7 +177,8 @@ impl Link {
     }
 
     /// Makes a connection over this network, and returns its two ends. The connection exists at
-    /// once. A partition stops what goes from first ends to second ends, or the other direction.
+    /// once. A partition stops all bytes from first ends to second ends, or all in the other
+    /// direction.
     ///
     /// ```
     /// use gosched::chan::bounded;
@@ -244,8 +245,8 @@ impl Network {
         self.resets.comes()
     }
 
-    /// When bytes arrive that the end `from` sends `now`, if there is no partition. A partition may
-    /// begin with them.
+    /// Returns when bytes arrive that the end `from` sends `now`, if there is no partition. A
+    /// partition may begin with them.
     pub(super) fn send(&mut self, from: usize, now: Instant) -> Instant {
         let partitioned = &mut self.partitioned[from];
         let is_whole = partitioned.last().is_none_or(|last| last.end <= now);
@@ -255,8 +256,8 @@ impl Network {
         later(now, choose_of(&self.latency))
     }
 
-    /// When bytes arrive that the end `from` has sent. `at` is when they arrive if there is no
-    /// partition.
+    /// Returns when bytes of the end `from` arrive. Without a partition they would arrive `at` that
+    /// time.
     pub(super) fn arrives(&self, from: usize, at: Instant) -> Instant {
         let partitioned = self.partitioned[from].iter();
         partitioned.fold(at, |at, partition| if partition.contains(&at) { partition.end } else { at })
@@ -268,7 +269,7 @@ fn choose_of(range: &RangeInclusive<Duration>) -> Duration {
     let (shortest, longest) = (*range.start(), *range.end());
     let steps = if shortest == longest { 1 } else { STEPS };
     match choose(steps as usize) as u32 {
-        // Taken as it is, because the division below rounds. To multiply first could overflow.
+        // Taken as it is, because the division below rounds, and multiplying first could overflow.
         step if step == STEPS - 1 => longest,
         step => shortest + (longest - shortest) / (STEPS - 1) * step,
     }

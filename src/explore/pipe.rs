@@ -1,4 +1,4 @@
-//! [`Pipe`]: a connection in memory, and what its two ends have in common: the bytes that are under
+//! [`Pipe`]: a connection in memory, and the state that its two ends share: the bytes that are under
 //! way.
 
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ pub fn pipe() -> (Pipe, Pipe) {
 /// for `&Pipe`. A read takes bytes that have arrived, and waits if there are none. A write waits
 /// while the [capacity](Link::capacity) is used up. The strategy chooses how many of the possible
 /// bytes are transferred, at least one. Outside of an exploration, and if the strategy doesn't
-/// interfere, all are.
+/// interfere, all of them are transferred.
 ///
 /// | | a read | a write |
 /// | --- | --- | --- |
@@ -236,7 +236,8 @@ impl fmt::Debug for Pipe {
     }
 }
 
-/// What the handles of one end share. Dropped with the last of them, it is shut down.
+/// The state that the handles of one end share. It is dropped with the last handle, and then shuts
+/// the end down.
 pub(super) struct End {
     connection: Arc<Connection>,
     /// 0 or 1. A direction goes by the number of the end that writes.
@@ -247,7 +248,7 @@ struct Connection {
     capacity: usize,
     network: Arc<sync::Mutex<Network>>,
     state: Mutex<State>,
-    /// That a wire has changed.
+    /// Notified when a wire has changed.
     changed: [Condvar; 2],
 }
 
@@ -260,15 +261,17 @@ struct State {
 /// One direction.
 #[derive(Default)]
 struct Wire {
-    /// What was written, and isn't read.
+    /// The bytes that were written and not yet read.
     bytes: VecDeque<u8>,
     /// How many of them have arrived.
     arrived: usize,
-    /// When the others arrive, and how many each time, if there is no partition.
+    /// The other bytes: when they arrive if there is no partition, and how many each time.
     under_way: VecDeque<(Instant, usize)>,
-    /// Nothing more is written: when the reader is told, if there is no partition.
+    /// Set when the writer has ended: the time when the reader learns that, if there is no
+    /// partition.
     ended: Option<Instant>,
-    /// Nothing more is read: when the writer is told, if there is no partition.
+    /// Set when the reader has ended: the time when the writer learns that, if there is no
+    /// partition.
     unread: Option<Instant>,
 }
 
@@ -367,7 +370,7 @@ impl Drop for End {
     }
 }
 
-/// How many are done of `n` that can be.
+/// Chooses how many of `n` possible bytes are transferred.
 fn some_of(n: usize) -> usize {
     n - choose(n)
 }
@@ -379,8 +382,8 @@ impl State {
 }
 
 impl Wire {
-    /// Notes what has arrived, and returns when more does, or the end. `arrives` says when
-    /// something does that would at a time.
+    /// Notes the bytes that have arrived, and returns when more bytes, or the end, arrive.
+    /// `arrives` turns the time of an arrival without partitions into the real one.
     fn arrive(&mut self, now: Instant, arrives: impl Fn(Instant) -> Instant) -> Option<Instant> {
         while let Some(&(at, n)) = self.under_way.front() {
             let at = arrives(at);
@@ -393,7 +396,8 @@ impl Wire {
         self.ended.map(arrives)
     }
 
-    /// When something arrives that would at `at`: not before what is under way.
+    /// Returns when bytes arrive that would arrive at `at`: not before the bytes that are under
+    /// way.
     fn in_order(&self, at: Instant) -> Instant {
         self.under_way.back().map_or(at, |&(last, _)| last.max(at))
     }
@@ -413,7 +417,7 @@ impl Connection {
         Ok(state)
     }
 
-    /// Waits until a wire has changed, or until `next`; fails if the operation has to have ended.
+    /// Waits until a wire has changed, or until `next`. Fails if the operation's time is over.
     #[track_caller]
     fn wait<'a>(
         &'a self,

@@ -1,5 +1,5 @@
-//! A schedule: what was chosen in a run. As a text, it is the first half of its [`Token`], which
-//! also names the exploration. A failing schedule is made smaller: fewer switches that still fail.
+//! A schedule: the choices of a run. Its text is the first half of its [`Token`], which also names
+//! the exploration. A failing schedule is made smaller, as long as it still fails.
 
 use std::fmt::{self, Display, Formatter};
 use std::panic::Location;
@@ -7,12 +7,12 @@ use std::str::FromStr;
 
 use crate::runtime::{Choice, ExploreStrategy};
 
-/// What was chosen otherwise than if nobody had interfered: the number of the choice, and the index
-/// of what was taken, in the order of the choices.
+/// The choices that differ from those of a run without interference: the number of the choice, and
+/// the index of the alternative that was taken, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Schedule(pub(super) Vec<(u64, usize)>);
 
-/// A strategy, and what it has chosen.
+/// A strategy, and its choices so far.
 pub(super) struct Recorded<'a> {
     pub(super) strategy: &'a mut dyn ExploreStrategy,
     pub(super) schedule: Schedule,
@@ -45,12 +45,12 @@ impl ExploreStrategy for Recorded<'_> {
     }
 }
 
-/// What a schedule says, choice by choice.
+/// Repeats a schedule, choice by choice.
 pub(super) struct Replay<'a> {
     left: std::slice::Iter<'a, (u64, usize)>,
     next: Option<(u64, usize)>,
     choices: u64,
-    /// Whether what it says could be taken so far.
+    /// Whether all its choices were possible so far.
     could: bool,
 }
 
@@ -61,12 +61,12 @@ impl<'a> Replay<'a> {
         Replay { left, next, choices: 0, could: true }
     }
 
-    /// Whether a run that has ended had all the choices of the schedule.
+    /// Whether a run that has ended took all choices of the schedule.
     pub(super) fn fits(&self) -> bool {
         self.could && self.next.is_none()
     }
 
-    /// The index that it says, of `n`.
+    /// Returns the schedule's index for the next choice, of `n`.
     fn take(&mut self, n: usize) -> usize {
         let choice = self.choices;
         self.choices += 1;
@@ -94,11 +94,11 @@ impl ExploreStrategy for Replay<'_> {
 /// The digits of the text, six bits each.
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// How its text begins: the version of the format.
+/// The beginning of the text: the version of the format.
 const VERSION: &str = "s1";
 
-/// Numbers one after the other, five bits in a digit, the lowest first; the sixth says that more
-/// follow.
+/// Writes numbers one after the other. A digit has five bits of a number, the lowest first; its
+/// sixth bit says that more digits follow.
 impl Display for Schedule {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(VERSION)?;
@@ -121,7 +121,7 @@ impl Display for Schedule {
     }
 }
 
-/// A text that is none of a schedule's.
+/// The error for a text that isn't a schedule's.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoSchedule;
 
@@ -153,9 +153,9 @@ impl FromStr for Schedule {
     }
 }
 
-/// What `GOSCHED_REPLAY` says. Its text is that of the schedule, an `@`, and the place of the
-/// exploration: other explorations of the process have other choices, for which the schedule says
-/// nothing.
+/// The value of `GOSCHED_REPLAY`. Its text is that of the schedule, an `@`, and the place of the
+/// exploration. Other explorations of the process have other choices, which the schedule doesn't
+/// fit.
 pub(super) struct Token {
     pub(super) schedule: Schedule,
     pub(super) place: Place,
@@ -174,7 +174,7 @@ impl Token {
         format!("{schedule}@{}:{}", place.file(), place.line())
     }
 
-    /// Whether it is of the exploration that was begun there.
+    /// Whether it belongs to the exploration that was begun at `place`.
     pub(super) fn is_of(&self, place: &Location<'_>) -> bool {
         (self.place.file.as_str(), self.place.line) == (place.file(), place.line())
     }
@@ -199,11 +199,11 @@ impl FromStr for Token {
     }
 }
 
-/// How many schedules are tried. Each that fails leaves goroutines behind.
+/// How many schedules are tried. Each failing one leaves goroutines behind.
 const TRIES: u32 = 500;
 
-/// A part of `schedule` that fails, too, as `fails` says, which returns what has come of it. Takes
-/// out halves, quarters and so on, as Zeller's delta debugging does.
+/// Returns a part of `schedule` that fails, too. `fails` runs a schedule, and returns the schedule
+/// of the run if it fails. Takes out halves, quarters and so on, as Zeller's delta debugging does.
 pub(super) fn shrink(schedule: Schedule, mut fails: impl FnMut(&Schedule) -> Option<Schedule>) -> Schedule {
     let mut tries = 0;
     let mut best = schedule;

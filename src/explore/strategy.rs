@@ -148,7 +148,7 @@ impl Pct {
 
 /// [`Strategy::Exhaustive`], a depth-first search, run by run: the path to the next schedule.
 pub(super) struct Exhaustive {
-    /// For each choice: what was taken, and how many ways there are.
+    /// For each choice: the alternative that was taken, and the number of alternatives.
     path: Vec<(usize, usize)>,
     /// How far the run has come on the path.
     depth: usize,
@@ -162,9 +162,9 @@ impl Exhaustive {
         Exhaustive { path: Vec::new(), depth: 0, left: preemptions, preemptions }
     }
 
-    /// Goes on to the next schedule; false if there is none.
+    /// Goes on to the next schedule. Returns false if there is none.
     pub(super) fn advance(&mut self) -> bool {
-        // What a run hasn't come to is no part of its schedule.
+        // Choices that a run hasn't come to aren't part of its schedule.
         self.path.truncate(self.depth);
         (self.depth, self.left) = (0, self.preemptions);
         while let Some((taken, ways)) = self.path.pop() {

@@ -1,7 +1,7 @@
 //! A profile in the format of `profile.proto`: Go's `profileBuilder`, in `runtime/pprof/proto.go`.
 //!
-//! Functions have names, and lines where the program has debug information; what was inlined is
-//! there, too. So a reader needs neither the program nor its source.
+//! Functions have names. If the program has debug information, they also have lines, and inlined
+//! functions are there, too. So a reader needs neither the program nor its source.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,30 +14,33 @@ use crate::pprof::mappings::{Mapping, mappings};
 use crate::pprof::proto::Message;
 use crate::runtime::{LabelMap, Symbol, Symbols, Whose};
 
-/// What a value of a sample is, and in which unit.
+/// The meaning and the unit of a sample's value.
 pub(super) type ValueType = (&'static str, &'static str);
 
-/// Which of the runtime's frames a stack has. Those that its goroutine began in it never has.
+/// Which of the runtime's innermost frames a stack keeps. It never keeps the frames that its
+/// goroutine began in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inner {
-    /// Those that it was in: where time goes is in question.
+    /// All of them: the profile shows where time goes.
     Runtime,
-    /// From where the runtime was called: where it was made to wait is.
+    /// None of them, so that the caller of the runtime comes first: the profile shows which code
+    /// waits.
     Caller,
 }
 
-/// The frames at an address that a stack has: of those that were inlined there, from one up to
-/// another, as some may be the runtime's.
+/// An address of a stack, and the range of the inlined frames there that are shown: others may be
+/// the runtime's.
 type Frames = (usize, usize, usize);
 
 /// The function that each goroutine begins in, behind all of its frames.
 const GOEXIT: &str = "gosched_goexit";
 
-/// A profile that is being made. On a thread that isn't a goroutine's, as symbols are looked up.
+/// A profile that is being made. It is made on a thread that isn't a goroutine's, because it looks
+/// up symbols.
 pub(super) struct Builder {
     symbols: Symbols,
     mappings: Vec<Mapping>,
-    /// Whether each function is known of those whose code is in a mapping.
+    /// For each mapping, whether every function that was looked up in it is known.
     all_known: Vec<bool>,
     strings: BTreeMap<String, u64>,
     functions: BTreeMap<(String, String), u64>,
@@ -64,8 +67,8 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 impl Builder {
-    /// A profile with these values in each sample, which was begun at a time, with a period between
-    /// samples.
+    /// Makes a profile. `values` are the values of each sample, `begun` is the time of its start,
+    /// and the period is the distance between samples.
     pub(super) fn new(values: &[ValueType], begun: SystemTime, (kind, period): (ValueType, u64)) -> Self {
         let mappings = mappings();
         let mut builder = Builder {
@@ -90,7 +93,7 @@ impl Builder {
         builder
     }
 
-    /// For how long it was made.
+    /// Sets how long the program was profiled.
     pub(super) fn duration(&mut self, duration: Duration) {
         self.profile.number(field::DURATION_NANOS, nanoseconds(duration));
     }
@@ -108,7 +111,7 @@ impl Builder {
         self.sample_at(&locations, values, labels);
     }
 
-    /// Adds a sample of a function that isn't there, which stands for something else.
+    /// Adds a sample of an invented function, which stands for a thing that isn't a function.
     pub(super) fn sample_of(&mut self, function: &str, values: &[i64]) {
         let mut location = Message::default();
         // No code is at this address.
@@ -134,10 +137,10 @@ impl Builder {
         self.profile.message(field::SAMPLE, &sample);
     }
 
-    /// The frames that are shown of those at these addresses: without those that the goroutine
-    /// began in, and, by `inner`, those of the runtime that it was in. All, if the program has
-    /// none, or no goroutine began there: a stack of the scheduler's has functions of the library,
-    /// which may be the program's.
+    /// Returns the frames at these addresses that are shown: without the frames that the goroutine
+    /// began in, and, depending on `inner`, without the runtime's innermost ones. All are shown if
+    /// none is the program's, or if the stack isn't a goroutine's: a stack of the scheduler has
+    /// functions of the library, which may be the program's.
     fn frames(&mut self, pcs: &[usize], inner: Inner) -> Vec<Frames> {
         let mut frames: Vec<(usize, Whose)> = Vec::new();
         for (i, pc) in pcs.iter().enumerate() {
@@ -193,7 +196,8 @@ impl Builder {
     }
 
     /// The number of a function, which is written when it is first asked for. It has no
-    /// `system_name`: pprof would take that for one of C++, and cut out what is in angle brackets.
+    /// `system_name`: pprof would take that for a name of C++, and cut out the text in angle
+    /// brackets.
     fn function(&mut self, name: &str, file: &str) -> u64 {
         let next = self.functions.len() as u64 + 1;
         let id = *self.functions.entry((name.to_owned(), file.to_owned())).or_insert(next);
@@ -231,7 +235,7 @@ impl Builder {
             let mut mapping = Message::default();
             mapping.number(1, i as u64 + 1).number(2, at.start).number(3, at.limit).number(4, at.offset);
             mapping.number(5, file).number(6, build_id);
-            // Functions, files, lines, and frames that were inlined.
+            // The flags for functions, files, lines, and inlined frames.
             let known = self.all_known[i].into();
             (7..=10).for_each(|flag| _ = mapping.number(flag, known));
             self.profile.message(field::MAPPING, &mapping);
@@ -242,7 +246,7 @@ impl Builder {
     }
 }
 
-/// Labels, as [`Builder::sample`] wants them.
+/// Labels, in the form that [`Builder::sample`] takes.
 pub(super) fn labels_of(labels: Option<&LabelMap>) -> impl Iterator<Item = (&str, &str)> {
     labels.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()))
 }

@@ -1,4 +1,4 @@
-//! Where threads are while they compute: Go's `StartCPUProfile` and `StopCPUProfile`, in
+//! The profile of computing threads: Go's `StartCPUProfile` and `StopCPUProfile`, in
 //! `runtime/pprof/pprof.go`.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::pprof::builder::{Builder, Inner, ValueType, labels_of};
 use crate::pprof::{joined, spawn};
 use crate::runtime::{Copies, LabelMap, Sample, start_sampling, stop_sampling, take_samples};
 
-/// How often samples are taken from where handlers leave them.
+/// The time between two collections of the samples that the signal handlers have recorded.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The most samples in a second: a kernel looks at its timers some thousand times.
@@ -20,7 +20,7 @@ const MAX_HZ: u32 = 10_000;
 
 static HZ: AtomicU32 = AtomicU32::new(100);
 
-/// The thread that makes a profile, and whether it is to end.
+/// The thread that makes a profile, and the flag that ends it.
 struct Profiler {
     thread: JoinHandle<io::Result<Vec<u8>>>,
     over: Arc<AtomicBool>,
@@ -32,11 +32,12 @@ fn profiler() -> MutexGuard<'static, Option<Profiler>> {
     PROFILER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets how many samples there are in a second that a thread computes, in profiles that are begun
-/// later; 100 at first, 1 to 10,000. Go's `runtime.SetCPUProfileRate`, which also begins one.
+/// Sets the number of samples per second of a thread's processor time, in profiles that begin
+/// later: 1 to 10,000. The default is 100. Go's `runtime.SetCPUProfileRate`, which also begins a
+/// profile.
 ///
-/// The kernel may look at its timers less often, 250 times in a second for instance: then, at a
-/// higher rate, what is seen of a thread stands for several samples.
+/// The kernel may look at its timers less often, for instance 250 times in a second. At a higher
+/// rate, one look at a thread then counts as several samples.
 ///
 /// ```
 /// gosched::pprof::set_cpu_profile_rate(500);
@@ -52,19 +53,19 @@ pub fn set_cpu_profile_rate(hz: u32) {
     HZ.store(hz, Ordering::Relaxed);
 }
 
-/// Begins a profile of where the program's time on processors goes. Go's `pprof.StartCPUProfile`,
-/// which has the writer that [`stop_cpu_profile`] has here.
+/// Begins a profile of the program's processor time. Go's `pprof.StartCPUProfile`, which takes the
+/// writer that [`stop_cpu_profile`] takes here.
 ///
 /// Each thread that runs goroutines gets a timer of the kernel's, which signals it (`SIGPROF`) 100
-/// times in a second that it computes ([`set_cpu_profile_rate`]). A sample has the stack, in the
-/// runtime, too, and the goroutine's [labels](crate::labels). System calls outside of
+/// times per second of its processor time ([`set_cpu_profile_rate`]). A sample has the stack, with
+/// the runtime's frames, and the goroutine's [labels](crate::labels). System calls outside of
 /// [`blocking`](crate::blocking) may return `EINTR` where they do for any signal. Threads that
-/// aren't the runtime's are left out. What goes on is kept by stacks until the end, so a longer
-/// profile is hardly a larger one; and if samples come faster than a thread takes them, some are
-/// lost, which the profile says.
+/// aren't the runtime's are left out. Samples with the same stack are counted together, so a longer
+/// profile is hardly larger. If samples come faster than a thread collects them, some are lost, and
+/// the profile says so.
 ///
-/// While a profile is made `SIGPROF` is the runtime's. A program that hadn't handled it ignores it
-/// afterwards.
+/// While a profile is made, the runtime handles `SIGPROF`. If the program had no handler for it, it
+/// ignores the signal afterwards.
 ///
 /// ```
 /// gosched::run(|| {
@@ -78,8 +79,8 @@ pub fn set_cpu_profile_rate(hz: u32) {
 /// ```
 ///
 /// # Errors
-/// If a profile is being made already (`ResourceBusy`), if the kernel refuses a timer, of which it
-/// may have too few (`RLIMIT_SIGPENDING`), or if there can't be a thread.
+/// If a profile is being made already (`ResourceBusy`), if the kernel refuses a timer, because the
+/// process has too many (`RLIMIT_SIGPENDING`), or if no thread can be made.
 pub fn start_cpu_profile() -> io::Result<()> {
     let mut profiler = profiler();
     let hz = HZ.load(Ordering::Relaxed);
@@ -98,8 +99,8 @@ pub fn start_cpu_profile() -> io::Result<()> {
 /// Ends the profile that [`start_cpu_profile`] has begun, and writes it as a compressed
 /// `profile.proto`, which `go tool pprof` reads. Go's `pprof.StopCPUProfile`.
 ///
-/// The goroutine waits until that is made, as in [`blocking`](crate::blocking). Not on a copying
-/// stack.
+/// The goroutine waits until the file is made, as in [`blocking`](crate::blocking). It must not be
+/// on a copying stack.
 ///
 /// ```
 /// let error = gosched::pprof::stop_cpu_profile(&mut std::io::sink()).unwrap_err();
@@ -107,8 +108,7 @@ pub fn start_cpu_profile() -> io::Result<()> {
 /// ```
 ///
 /// # Errors
-/// If none was begun; and those of `out`, and of what made the profile, which has ended
-/// nevertheless.
+/// If no profile was begun. Errors of `out`, and of making the profile; it has ended nevertheless.
 ///
 /// # Panics
 /// As `out` does.
@@ -137,7 +137,7 @@ impl Seen {
     }
 }
 
-/// Makes the profile, until it is over. Go's `profileWriter`.
+/// Makes the profile until `over` is set. Go's `profileWriter`.
 fn profile(hz: u32, mut copies: Copies, over: &AtomicBool) -> io::Result<Vec<u8>> {
     const SAMPLES: ValueType = ("samples", "count");
     const CPU: ValueType = ("cpu", "nanoseconds");

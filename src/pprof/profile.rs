@@ -1,5 +1,4 @@
-//! What there is to be read of a program at any time: Go's `pprof.Profile`, in
-//! `runtime/pprof/pprof.go`.
+//! The profiles that can be read at any time: Go's `pprof.Profile`, in `runtime/pprof/pprof.go`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,17 +23,17 @@ use crate::runtime::{Contention, Doing, contention, each_goroutine, mcount_now};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The stacks of all goroutines, with how many have each; their labels, and, as a label
-    /// `state`, what they wait for.
+    /// The stacks of all goroutines, and the number of goroutines with each stack. It has their
+    /// labels, and a label `state` that says what they wait for.
     Goroutine,
-    /// Where goroutines have waited for each other, how often and for how long: see
+    /// The places where goroutines have waited for each other, how often and for how long: see
     /// [`set_block_profile_rate`](crate::pprof::set_block_profile_rate).
     Block,
-    /// Where locks were unlocked that others waited for: see
+    /// The places where locks were unlocked that others waited for: see
     /// [`set_mutex_profile_fraction`](crate::pprof::set_mutex_profile_fraction).
     Mutex,
-    /// How many threads were made for goroutines; without stacks, which nobody but the runtime
-    /// makes them in.
+    /// How many threads were made for goroutines. It has no stacks, because only the runtime makes
+    /// these threads.
     Threadcreate,
 }
 
@@ -44,7 +43,7 @@ const CONTENTIONS: ValueType = ("contentions", "count");
 const DELAY: ValueType = ("delay", "nanoseconds");
 
 impl Profile {
-    /// All there are. Go's `pprof.Profiles`.
+    /// All profiles. Go's `pprof.Profiles`.
     ///
     /// ```
     /// use gosched::pprof::Profile;
@@ -54,7 +53,7 @@ impl Profile {
     /// ```
     pub const ALL: [Profile; 4] = [Profile::Goroutine, Profile::Block, Profile::Mutex, Profile::Threadcreate];
 
-    /// Its name, which is Go's. Go's `Profile.Name`.
+    /// Its name, the same as in Go. Go's `Profile.Name`.
     ///
     /// ```
     /// assert_eq!(gosched::pprof::Profile::Block.name(), "block");
@@ -83,10 +82,10 @@ impl Profile {
     /// Writes the profile as a compressed `profile.proto`, which `go tool pprof` reads. Go's
     /// `Profile.WriteTo`, without its text.
     ///
-    /// It is made on a thread of its own, for which the goroutine waits as in
-    /// [`blocking`](crate::blocking), and then written at once. Goroutines go on meanwhile: as
-    /// [`dump_goroutines`](crate::dump_goroutines) says, each is suspended while it is looked at.
-    /// Not on a copying stack.
+    /// A thread of its own makes the profile, while the goroutine waits as in
+    /// [`blocking`](crate::blocking). Then the profile is written in one piece. Other goroutines go
+    /// on meanwhile; as [`dump_goroutines`](crate::dump_goroutines) says, each is suspended while
+    /// it is looked at. The caller must not be on a copying stack.
     ///
     /// ```
     /// use gosched::pprof::Profile;

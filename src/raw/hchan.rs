@@ -1,9 +1,9 @@
-//! Channels without types: Go's `chan.go` and `select.go`, as they are offered outside. The
-//! channels of [`chan`](crate::chan) are these, with types.
+//! Channels without types: the public face of Go's `chan.go` and `select.go`. The channels of
+//! [`chan`](crate::chan) are these, with types.
 //!
-//! Each function makes sure of its stack, and then does what the runtime's of the same name does.
-//! Where Go panics on a closed channel, it returns that the channel is closed. On a thread that
-//! isn't a goroutine's, nothing waits here: what would have to returns that instead.
+//! Each function ensures that the stack has room, and then calls the runtime's function of the same
+//! name. Where Go panics on a closed channel, it returns that the channel is closed. On a thread
+//! that isn't a goroutine's it doesn't wait: it returns that it would have to.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -11,8 +11,8 @@ use std::ptr::NonNull;
 use crate::runtime::{self, entry_check};
 pub use crate::runtime::{Chosen, Hchan, HchanExt, Received, Scase, Sent, Type, Waitq};
 
-/// A channel of values of type `elem` with room for `size` of them; `None` if there is no
-/// memory for it. To be freed with [`freechan`]. Go's `makechan`.
+/// Makes a channel of values of type `elem`, with room for `size` of them. Returns `None` if there
+/// is no memory. [`freechan`] frees it. Go's `makechan`.
 #[inline(always)]
 pub fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan>> {
     entry_check();
@@ -23,11 +23,11 @@ offered! {
     /// Frees a channel; values in its buffer are forgotten.
     ///
     /// # Safety
-    /// It came from [`makechan`], and nobody uses it any more.
+    /// [`makechan`] made it, and nothing uses it any more.
     pub unsafe fn freechan(c: NonNull<Hchan>);
 
-    /// Closes the channel: receivers get what is in the buffer and then nothing, senders fail.
-    /// False if it was closed before, where Go panics. Go's `closechan`.
+    /// Closes the channel: receivers get the values in the buffer and then nothing, and senders
+    /// fail. Returns false if it was closed before, where Go panics. Go's `closechan`.
     ///
     /// # Safety
     /// The channel stays until this returns.
@@ -37,8 +37,8 @@ offered! {
     /// forever. Go's `chansend`.
     ///
     /// # Safety
-    /// `ep` points to a value of the channel's type, which is the receiver's if the result is
-    /// [`Sent::Done`]. The channel stays until this returns.
+    /// `ep` points to a value of the channel's type. If the result is [`Sent::Done`], the value
+    /// belongs to the receiver. The channel stays until this returns.
     pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent;
 
     /// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
@@ -53,10 +53,10 @@ offered! {
     /// ready, if `block` is set. Go's `selectgo`.
     ///
     /// # Safety
-    /// In the first `nsends` cases, `elem` points to a value of the channel's type, which is the
-    /// receiver's if [`Chosen::Sent`] names the case; in the others it is null or a place for such
-    /// a value. The channels stay until this returns. `order` has room for two numbers a case: less
-    /// is a panic.
+    /// In the first `nsends` cases, `elem` points to a value of the channel's type. If
+    /// [`Chosen::Sent`] names the case, the value belongs to the receiver. In the other cases
+    /// `elem` is null or a place for such a value. The channels stay until this returns. `order`
+    /// has room for two numbers a case; with less room this panics.
     pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen;
 }
 
@@ -80,8 +80,8 @@ pub unsafe fn selectnbsend(c: Option<NonNull<Hchan>>, elem: *const c_void) -> Se
     unsafe { chansend(c, elem, false) }
 }
 
-/// Receives to `elem`, which may be null; waits for a value, and doesn't tell one from a closed
-/// channel. Go's `chanrecv1`.
+/// Receives to `elem`, which may be null; waits for a value, and doesn't say whether it was one or
+/// the channel is closed. Go's `chanrecv1`.
 ///
 /// # Safety
 /// As [`chanrecv`].

@@ -1,5 +1,5 @@
-//! The raw face: the runtime under Go's names, for those who port one onto it. Everybody else uses
-//! the safe face. It is public as [`proc`], [`netpoll`], [`sema`], [`sigqueue`] and
+//! The raw face: the runtime under Go's names, for authors who port a runtime onto it. Everybody
+//! else uses the safe face. It is public as [`proc`], [`netpoll`], [`sema`], [`sigqueue`] and
 //! [`chan::hchan`](hchan).
 //!
 //! # Files
@@ -12,15 +12,16 @@
 //! | `sema.rs` | semaphores and conditions |
 //! | `sigqueue.rs` | signals |
 
-/// Functions that make sure of their stack, and then are the runtime's of the same name.
+/// Defines functions that ensure that the stack has room, and then call the runtime's function of
+/// the same name.
 macro_rules! offered {
     ($($(#[$doc:meta])* pub unsafe fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)?;)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         pub unsafe fn $name($($arg: $ty),*) $(-> $result)? {
             entry_check();
-            // SAFETY: the caller keeps to this function's doc, which asks for all that the
-            // runtime's does.
+            // SAFETY: the caller keeps to this function's doc, which has all conditions of the
+            // runtime's.
             unsafe { runtime::$name($($arg),*) }
         }
     )*};

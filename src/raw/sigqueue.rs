@@ -2,8 +2,8 @@
 //! `os/signal` calls it.
 //!
 //! These are for authors who port a runtime. Everybody else uses [`signal`](crate::signal), which
-//! has a receiver of its own. There can't be both: the first of the two to ask receives the signals
-//! of the process for good, and for the other it is an error.
+//! has a receiver of its own. There can't be both: the first of the two to ask receives the
+//! process's signals for good, and the other gets an error.
 //!
 //! A signal that was blocked in the thread that started the runtime is blocked in all threads of
 //! the runtime, and comes to another thread, which doesn't block it. (In Go `os/signal` has a

@@ -1,17 +1,16 @@
-//! What a program says of itself in its trace.
+//! A program's own annotations in its trace.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use crate::runtime::{Note, is_recording, new_task, record_annotation, truncate_text};
 
-/// A piece of work that several goroutines may have a part in, as a request: from its making to its
-/// drop. Go's `trace.Task`, which is in a context; here whoever works on it gets a reference, or
-/// has it in one as a [value](crate::context::Context::with_value).
+/// A piece of work that several goroutines may have a part in, such as a request. It lasts until it
+/// is dropped. Go's `trace.Task`, which is in a context. Here the goroutines that work on it get a
+/// reference, or find it in a context as a [value](crate::context::Context::with_value).
 ///
-/// `go tool trace` lists tasks by their names, with how long they took, and the regions and
-/// messages that are theirs. Outside of a trace it costs next to nothing, and on a thread that
-/// isn't a goroutine's it leaves no trace.
+/// `go tool trace` lists tasks by their names, with their durations, regions and messages. Outside
+/// of a trace a task costs next to nothing. On a thread that isn't a goroutine's it isn't recorded.
 ///
 /// ```
 /// use gosched::trace::Task;
@@ -43,7 +42,7 @@ impl Task {
         Task::under(0, name)
     }
 
-    /// Begins a task that is a part of this one.
+    /// Begins a task that is part of this one.
     ///
     /// ```
     /// let backup = gosched::trace::Task::new("backup");
@@ -83,7 +82,7 @@ impl Task {
         Region::begin(self.id, name)
     }
 
-    /// Says something about this task, in a category by which messages can be told apart. Go's
+    /// Records a message about this task, in a category by which messages can be told apart. Go's
     /// `trace.Log`.
     ///
     /// ```
@@ -109,17 +108,17 @@ impl Drop for Task {
     }
 }
 
-/// A time in which a goroutine does one thing: from its making to its drop, on the same goroutine.
-/// Go's `trace.Region`.
+/// The time in which a goroutine does one thing. It lasts until it is dropped, on the same
+/// goroutine. Go's `trace.Region`.
 ///
-/// Regions nest. One that is dropped before another that began after it ends that one, too; what is
-/// forgotten ends with the goroutine.
+/// Regions nest. When a region is dropped, regions that began after it end, too. A forgotten region
+/// ends with the goroutine.
 #[must_use = "it ends when it is dropped"]
 pub struct Region {
     task: u64,
-    /// None if nothing was recorded when it began.
+    /// None if there was no trace when it began.
     name: Option<Box<str>>,
-    /// It is the goroutine's.
+    /// Not `Send`: it belongs to its goroutine.
     not_send: PhantomData<*const ()>,
 }
 
@@ -160,8 +159,8 @@ pub fn region(name: &str) -> Region {
     Region::begin(0, name)
 }
 
-/// Says something, in a category by which messages can be told apart. Go's `trace.Log`. Of this
-/// text, as of all names, the first KiB is kept.
+/// Records a message, in a category by which messages can be told apart. Go's `trace.Log`. The
+/// trace keeps the first KiB of the message, as of all names.
 ///
 /// ```
 /// gosched::run(|| gosched::trace::log("cache", "miss"));

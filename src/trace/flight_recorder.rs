@@ -1,11 +1,11 @@
-//! The last seconds of a program, for the moment when something has gone wrong.
+//! The last seconds of a program, for the time after a failure.
 
 use std::io;
 use std::time::Duration;
 
 use crate::runtime::{recording, start_flight, stop_flight};
 
-/// A trace of which the last seconds are kept, in memory. Go's `trace.FlightRecorder`, since 1.25.
+/// A trace whose last seconds are kept in memory. Go's `trace.FlightRecorder`, since 1.25.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,7 +24,8 @@ use crate::runtime::{recording, start_flight, stop_flight};
 /// .unwrap();
 /// ```
 ///
-/// There can be one at a time, beside a trace that is written. It ends when it is dropped.
+/// There can be one flight recorder at a time, beside a trace that is written. It ends when it is
+/// dropped.
 #[derive(Debug)]
 #[must_use = "it records when it is started, until it is dropped"]
 pub struct FlightRecorder {
@@ -34,7 +35,7 @@ pub struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    /// One that keeps the last ten seconds, or the last 10 MiB if these are less.
+    /// Makes a recorder that keeps the last ten seconds, or the last 10 MiB if these are less.
     ///
     /// ```
     /// let mut recorder = gosched::trace::FlightRecorder::new();
@@ -44,7 +45,7 @@ impl FlightRecorder {
         FlightRecorder { min_age: Duration::from_secs(10), max_bytes: 10 << 20, started: false }
     }
 
-    /// How old events may become at least, unless they are too large. Go's
+    /// Sets how long events are kept at least, unless there are too many bytes. Go's
     /// `FlightRecorderConfig.MinAge`.
     ///
     /// ```
@@ -58,7 +59,7 @@ impl FlightRecorder {
         self
     }
 
-    /// How many bytes may be kept, besides what has come in the last second. Go's
+    /// Sets how many bytes may be kept, besides the events of the last second. Go's
     /// `FlightRecorderConfig.MaxBytes`.
     ///
     /// ```
@@ -73,8 +74,8 @@ impl FlightRecorder {
     /// Begins to record.
     ///
     /// # Errors
-    /// If there is a flight recorder that records, before the first [`run`](crate::run), in an
-    /// [exploration](crate::explore), and if there is no thread.
+    /// If another flight recorder records, before the first [`run`](crate::run), in an
+    /// [exploration](crate::explore), and if no thread can be made.
     ///
     /// # Panics
     /// Inside [`blocking`](crate::blocking).
@@ -88,11 +89,11 @@ impl FlightRecorder {
         Ok(())
     }
 
-    /// Writes what is kept, as a trace; returns how many bytes that are. It goes on recording. On
-    /// any thread.
+    /// Writes the kept events as a trace, and returns the number of bytes. It goes on recording. It
+    /// can be called on any thread.
     ///
     /// # Errors
-    /// If it doesn't record, or could record no more; and what the writer returns.
+    /// If it doesn't record, or could record no more; and errors of the writer.
     ///
     /// ```
     /// let mut recorder = gosched::trace::FlightRecorder::new();
@@ -105,7 +106,7 @@ impl FlightRecorder {
         recording()?.write_to(writer)
     }
 
-    /// Ends recording, and forgets what was kept; nothing if it doesn't record.
+    /// Ends recording, and drops the kept events. Does nothing if it doesn't record.
     ///
     /// ```
     /// gosched::run(|| {

@@ -60,10 +60,10 @@ use crate::runtime::{start_trace, stop_trace, trace_enabled};
 
 /// Begins to write a trace. Go's `trace.Start`.
 ///
-/// A thread of its own writes the trace, in pieces of 64 KiB and more. Once a second it writes all
-/// that belongs to the earlier pieces, so a truncated file is readable up to there. The world is
-/// stopped for a moment at the start. While the trace runs, each event costs some 20 to 60 ns more,
-/// and the thread about as much.
+/// A thread of its own writes the trace, in pieces of 64 KiB and more. Once a second it writes
+/// everything that the earlier pieces need, so a truncated file is readable up to there. The world
+/// is stopped for a moment at the start. While the trace runs, each event costs some 20 to 60 ns
+/// more, and the thread about as much.
 ///
 /// # Errors
 /// If there is a trace already, before the first [`run`](crate::run), in an

@@ -112,7 +112,7 @@ pub unsafe fn gopark(
     traceskip: i32,
 ) {
     entry_check();
-    // SAFETY: the caller keeps to this function's doc, which asks for all that the runtime's does.
+    // SAFETY: the caller keeps to this function's doc, which has all conditions of the runtime's.
     unsafe { runtime::gopark_of_program(unlockf, lock, reason, trace_reason, traceskip) }
 }
 

@@ -36,8 +36,8 @@
 //!   less than 400 bytes of a release build, 450 on aarch64. Code without checks runs in
 //!   [`systemstack`];
 //! - must not panic, because the unwinder alone needs more;
-//! - must not keep an address of the stack anywhere but on the stack, or in what it passes to a
-//!   function of this crate for the time of that call;
+//! - must not keep an address of the stack anywhere but on the stack, or in the arguments of a
+//!   function of this crate during that call;
 //! - must not have a number on the stack that looks like such an address, unless a [`FrameMap`]
 //!   says so.
 //!

@@ -14,9 +14,9 @@ pub fn fatal(message: &str) -> ! {
     runtime::fatal(message)
 }
 
-/// Ends the process because the running goroutine has panicked in a language that is ported onto
-/// this, and nobody recovers: `text`, which begins with "panic: " as a rule, goes to stderr as it
-/// is, then the goroutine with its stack. The status is 2. Go's `fatalpanic`, in `panic.go`.
+/// Ends the process because the running goroutine has panicked, in a language that is ported onto
+/// this, and hasn't recovered. `text`, which begins with "panic: " as a rule, goes to stderr
+/// unchanged, then the goroutine with its stack. The status is 2. Go's `fatalpanic`, in `panic.go`.
 pub fn fatalpanic(text: &str) -> ! {
     runtime::fatalpanic_of_port(text)
 }

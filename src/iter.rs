@@ -1,4 +1,4 @@
-//! Iterators whose values are yielded by a function: Go's package `iter`.
+//! Iterators over values that a function yields: Go's package `iter`.
 //!
 //! ```
 //! use gosched::iter::{Yielder, pull};
@@ -122,7 +122,8 @@ impl Builder {
     }
 }
 
-/// What the iterator and its generator share. One of the two waits while the other uses it.
+/// The state that the iterator and its generator share. One of the two waits while the other uses
+/// it.
 struct Shared<T> {
     coro: Coro,
     /// The value that was yielded, until `next` takes it.
@@ -131,7 +132,7 @@ struct Shared<T> {
     payload: Cell<Option<Box<dyn Any + Send>>>,
     /// Set when the iterator is dropped: the generator has to end.
     stopped: Cell<bool>,
-    /// The generator has ended, or is about to.
+    /// Set when the generator has ended, or is about to.
     done: Cell<bool>,
 }
 
@@ -159,7 +160,7 @@ where
     shared.done.set(true);
 }
 
-/// What a generator yields its values with: the argument of [`pull`]'s function.
+/// Yields the values of a generator: the argument of [`pull`]'s function.
 ///
 /// It can't be passed to another goroutine:
 ///

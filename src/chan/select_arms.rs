@@ -12,7 +12,7 @@ use crate::chan::elem::Elem;
 use crate::chan::{Receiver, Sender};
 use crate::runtime::{Chosen, Hchan, How, Scase, as_goroutine, selectgo1};
 
-/// What a select did with an arm.
+/// The outcome of a select for an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The arm has no value to send.

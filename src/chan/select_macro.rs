@@ -3,8 +3,8 @@
 /// Waits until one of several channel operations can be done, and does it.
 ///
 /// - `recv(receiver) -> result => body` receives; the result is a `Result<T, RecvError>`. The
-///   receiver of a ticker or a timer is `ticker.c()`, that of signals `signals.c()`, and of a
-///   context's end `ctx.done()`.
+///   receiver of a ticker or a timer is `ticker.c()`, of signals `signals.c()`, and of a context's
+///   end `ctx.done()`.
 /// - `send(sender, value) -> result => body` sends; the result is a `Result<(),
 ///   SendError<T>>`. The value is evaluated before the wait, as all handles are, and dropped if
 ///   another arm is chosen.

@@ -428,8 +428,8 @@ impl fmt::Debug for Context {
 }
 
 /// Cancels a [`Context`](crate::context::Context) when it is asked to, and when it is dropped. So
-/// the work under a context doesn't outlive by much the function that began it. (`let (ctx, _) =
-/// ..` drops the canceler at once: name it `_cancel`.)
+/// the work under a context doesn't outlive by much the function that began it.
+/// (`let (ctx, _) = ..` drops the canceler at once: name it `_cancel`.)
 ///
 /// It may be shared, and used anywhere, also in [`blocking`](crate::blocking) and on threads that
 /// aren't goroutines'. If the context has ended already, that is no error.

@@ -20,7 +20,7 @@ pub(super) struct Scope {
     /// Its place in the scope that it was derived from.
     place: OnceLock<Place>,
     deadline: Option<Instant>,
-    /// Ends it at the deadline, unless another scope with the same deadline does.
+    /// Ends it at its deadline. Not set if the scope that it was derived from ends by then.
     timer: OnceLock<Timer>,
     /// Set once: then it has ended.
     ended: OnceLock<Ended>,

@@ -30,8 +30,9 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGr
 ///
 /// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For a value in an
 /// `Arc` or behind another pointer, write `ctx.with(&arc)`: see
-/// [`Waitable`](crate::context::Waitable). For each value of a channel, write `while let Ok(value)
-/// = ctx.with(&rx).recv()`; for datagrams, `read_with(|socket| socket.recv_from(&mut buf))`.
+/// [`Waitable`](crate::context::Waitable). For each value of a channel, write
+/// `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
+/// `read_with(|socket| socket.recv_from(&mut buf))`.
 ///
 /// ```
 /// use gosched::chan::bounded;
@@ -378,8 +379,8 @@ impl With<'_, '_, Condvar> {
             return (guard, Err(error));
         }
         while condition(&mut *guard) {
-            // Checked after the condition: if that became false while the context ended, the wait
-            // has succeeded.
+            // Checked after the condition: if the condition became false while the context ended,
+            // the wait has succeeded.
             if let Some(error) = self.ctx.err() {
                 return (guard, Err(error));
             }

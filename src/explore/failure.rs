@@ -33,7 +33,7 @@ pub enum FailureKind {
     Stuck,
 }
 
-/// A schedule that fails: what [`Explorer::check`](super::Explorer::check) returns. Its text is the
+/// A schedule that fails, returned by [`Explorer::check`](super::Explorer::check). Its text is the
 /// report that [`Explorer::run`](super::Explorer::run) panics with.
 #[derive(Clone, Debug)]
 pub struct Failure {

@@ -1,5 +1,5 @@
-//! [`Pipe`]: a connection in memory, and the state that its two ends share: the bytes that are under
-//! way.
+//! [`Pipe`]: a connection in memory, and the state that its two ends share: the bytes that are
+//! under way.
 
 use std::collections::VecDeque;
 use std::fmt;

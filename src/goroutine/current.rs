@@ -24,7 +24,7 @@ pub(super) fn need_goroutine(what: &str) {
     }
 }
 
-/// Panics: `what` needs a goroutine, and the caller is on none, or where it can't park.
+/// Panics: `what` needs a goroutine, and the caller is on none, or can't park.
 #[cold]
 #[track_caller]
 pub(crate) fn not_a_goroutine(what: &str) -> ! {

@@ -416,7 +416,7 @@ pub fn set_panic_mode(mode: PanicMode) {
 }
 
 /// Records that the result of `gp` is lost. `panicked` says whether the result was a panic, which
-/// nobody took.
+/// no caller took.
 #[inline(always)]
 pub(super) fn lose(gp: &'static G, panicked: bool) {
     if panicked {
@@ -432,10 +432,10 @@ fn lose_panic(gp: &'static G) {
     }
 }
 
-/// What a goroutine has panicked with.
+/// The payload of a goroutine's panic.
 pub(super) type Payload = Box<dyn Any + Send>;
 
-/// What a goroutine ends with: its result, or what it panicked with.
+/// The outcome of a goroutine: its result, or the payload of its panic.
 pub(super) type Outcome<T> = Result<T, Payload>;
 
 /// The message of a panic, if its payload is a string, as with `panic!`.
@@ -467,8 +467,8 @@ pub(super) unsafe fn write_outcome<T>(place: *mut Outcome<T>, payload: Option<Pa
     }
 }
 
-/// Drops the payload or, without one, the result at `value`, which nobody takes; says whether it
-/// was a panic.
+/// Drops the payload or, without one, the result at `value`, which no caller takes. Returns whether
+/// it was a panic.
 ///
 /// # Safety
 /// There is a payload or a result.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::runtime::{Key, with_values};
 
-/// Declares statics of which each goroutine has its own value, as `thread_local!` does for threads.
+/// Declares statics that have a value for each goroutine, as `thread_local!` does for threads.
 ///
 /// ```
 /// use std::cell::{Cell, RefCell};
@@ -42,8 +42,8 @@ use crate::runtime::{Key, with_values};
 /// inherited `RefCell`.)
 ///
 /// A goroutine with thread-locals of its own can also use `thread_local!`, which takes less time,
-/// and has no `inherit`. For a goroutine that [shares those of its
-/// threads](crate::Builder::shared_locals), only goroutine-locals are its own, and it may use them
+/// and has no `inherit`. A goroutine that [shares those of its
+/// threads](crate::Builder::shared_locals) has only goroutine-locals of its own, and may use them
 /// on both sides of a park.
 ///
 /// Goroutines that [`proc`](crate::proc) or a C program makes can have values; they are never

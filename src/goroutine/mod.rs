@@ -7,7 +7,7 @@
 //!
 //! - A panic unwinds to the base of its goroutine, and `join` returns it. `run` resumes the main
 //!   goroutine's panic in the caller. `goexit` unwinds, too.
-//! - A goroutine has thread-locals of its own, so it may do what a thread may. So nothing here is
+//! - A goroutine has thread-locals of its own, so it may do what a thread may. Nothing here is
 //!   `unsafe`, except functions that make goroutines share the thread-locals of their threads, and
 //!   `labels_of`, which is for tracers.
 //! - An operation waits on a goroutine. A thread that isn't one becomes one during the wait, in
@@ -24,7 +24,7 @@
 //! | `join_handle.rs` | `JoinHandle`, `JoinError`, `JoinFuture`; `set_panic_mode`: the effect of a panic that no caller takes |
 //! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
 //! | `current.rs` | `yield_now`, `check`, `goexit`, `goid`, `try_goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
-//! | `blocking.rs` | `blocking`: what Go's compiler puts around a system call |
+//! | `blocking.rs` | `blocking`: the code that Go puts around a system call |
 //! | `future.rs` | `block_on`, `stay`, `wake` |
 //! | `labels.rs` | part of Go's `runtime/pprof`: `WithLabels`, and labels during a call |
 

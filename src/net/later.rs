@@ -91,8 +91,8 @@ impl<T: AsFd> Sealed for Arc<Pollable<T>> {
 /// close it. A read by another goroutine waits until `f` has begun. A
 /// [timeout](Pollable::set_read_timeout) doesn't count, because this isn't a read. Now and then `f`
 /// is run without a cause; then its first read waits. The goroutine of `f` has no handle, inherits
-/// the same as that of [`go`](crate::go), and may run before this returns. The result of `f` is
-/// dropped there, and a panic is handled as that of any goroutine that nobody joins.
+/// the same as a goroutine of [`go`](crate::go), and may run before this returns. The result of `f`
+/// is dropped there, and a panic is handled as in any goroutine that isn't joined.
 ///
 /// It can be called on any thread once the runtime has started. It waits only for its turn, while
 /// another goroutine reads. If a goroutine calls it and then computes for long, new bytes are

@@ -236,7 +236,7 @@ impl<T> Registration<T> {
             // the bytes that it couldn't send. That is no reason to try again.
             while self.poll_wait(direction).is_ok() {}
             self.limit(direction, |limits| limits.pause_ends = None);
-            // Fails if the wait ended by the end of the operation, and not by that of the pause.
+            // Fails if the operation's end has ended the wait, and not the pause's.
             poll_runtime_poll_reset(self.pd, direction.mode).map(drop).map_err(error)
         })
     }

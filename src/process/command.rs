@@ -163,8 +163,9 @@ impl Command {
     }
 
     /// Starts it, waits until it has ended, and returns its output. Output streams that weren't set
-    /// are pipes, and an input that wasn't set is empty. Go's `Cmd.Output`. `ctx.with_mut(&mut
-    /// command).output()` kills it if a [context](crate::context::WithMut) ends before.
+    /// are pipes, and an input that wasn't set is empty. Go's `Cmd.Output`.
+    /// `ctx.with_mut(&mut command).output()` kills it if a [context](crate::context::WithMut) ends
+    /// before.
     ///
     /// # Errors
     /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`]; then it is killed. A failure of

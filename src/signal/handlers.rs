@@ -116,8 +116,7 @@ impl Handlers {
         signal_enable(signal.as_raw()).inspect_err(|_| SigM::block(&self.sig_m, signal))
     }
 
-    /// Restores the former actions of those of the signals that no handler wants. Go's
-    /// `disableSignal`.
+    /// Restores the former actions of the signals that no handler wants. Go's `disableSignal`.
     fn disable_unwanted(&self, signals: &[Signal]) {
         for &signal in signals.iter().filter(|signal| !self.wanted(**signal)) {
             SigM::block(&self.sig_m, signal);

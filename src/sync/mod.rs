@@ -24,7 +24,7 @@
 // | `wait_group.rs` | `WaitGroup`: the count and its waiters |
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore` |
-// | `acquire_future.rs` | `acquire_async`: the same for `async` code |
+// | `acquire_future.rs` | `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |

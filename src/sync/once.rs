@@ -81,7 +81,8 @@ impl Once {
         let _unlock = Unlock(&self.running);
         if !self.is_completed() {
             f();
-            // Release: pairs with the acquire in is_completed, after which what `f` did is visible.
+            // Release: pairs with the acquire in is_completed, after which the effects of `f` are
+            // visible.
             self.done.store(true, Ordering::Release);
         }
     }

@@ -23,7 +23,7 @@ pub(super) struct RawMutex {
     sema: AtomicU32,
 }
 
-/// Somebody holds the mutex.
+/// The mutex is held.
 const LOCKED: i32 = 1;
 /// A waiter is awake and tries to lock: an unlock needn't wake another.
 const WOKEN: i32 = 2;
@@ -91,7 +91,7 @@ impl RawMutex {
         loop {
             // No spinning in starving mode, where the mutex is handed to the first waiter.
             if old & (LOCKED | STARVING) == LOCKED && can_spin(iter) {
-                // Set so that unlock wakes nobody else.
+                // Set so that unlock wakes no other waiter.
                 if !awoke
                     && old & WOKEN == 0
                     && old >= WAITER
@@ -155,8 +155,8 @@ impl RawMutex {
         }
     }
 
-    /// Locks for a waiter to which unlock has handed the mutex over. LOCKED isn't set yet, and the
-    /// waiter is still counted.
+    /// Locks for a waiter that unlock has handed the mutex to. LOCKED isn't set yet, and the waiter
+    /// is still counted.
     fn take_over(&self, old: i32, starving: bool) {
         if old & (LOCKED | WOKEN) != 0 || old < WAITER {
             throw("sync: inconsistent mutex state");
@@ -240,7 +240,7 @@ impl RawMutex {
             return semrelease1(&self.sema, true);
         }
         let mut old = new;
-        // Wakes nobody if nobody waits, if a waiter is awake, or if the mutex is locked again.
+        // Wakes no waiter if none waits, if one is awake, or if the mutex is locked again.
         while old >= WAITER && old & (LOCKED | WOKEN | STARVING) == 0 {
             let woken = (old - WAITER) | WOKEN;
             match self.state.compare_exchange(old, woken, Ordering::Relaxed, Ordering::Relaxed) {

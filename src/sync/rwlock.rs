@@ -161,8 +161,8 @@ impl RawRwLock {
 
     fn read_unlock(&self) {
         point("unlock");
-        // Release: pairs with the acquire in write, so that what was read here comes before what is
-        // written.
+        // Release: pairs with the acquire in write, so that reads here come before the writer's
+        // writes.
         if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
             // There is a writer. It waits for the readers that came before it, and this is one of
             // them.
@@ -320,7 +320,7 @@ impl<T: ?Sized> RwLock<T> {
 
     fn write_unlock(&self) {
         point("unlock");
-        // Release: pairs with the acquire in read, so that readers see what was written.
+        // Release: pairs with the acquire in read, so that readers see the writes.
         let waiting = self.raw.reader_count.fetch_add(MAX_READERS, Ordering::AcqRel) + MAX_READERS;
         for _ in 0..waiting {
             semrelease(&self.raw.reader_sem);

@@ -140,9 +140,9 @@ impl WaitGroup {
     #[inline(always)]
     #[track_caller]
     fn change(&self, delta: u64, message: &str) -> u64 {
-        // Release: what each goroutine did before `done` comes before what a waiter does
-        // afterwards. Acquire: the last `done` has all that from the others, and passes it on to
-        // the waiters that it wakes.
+        // Release: the work of each goroutine before `done` comes before the code of a waiter after
+        // its wait. Acquire: the last `done` sees the work of the others, and passes it on to the
+        // waiters that it wakes.
         let state = self.state.fetch_add(delta, Ordering::AcqRel).wrapping_add(delta);
         if count(state) < 0 {
             self.refuse(delta, message);

@@ -158,8 +158,8 @@ impl Timer {
         }
     }
 
-    /// Sets it to fire when `d` is over, whether it was set or not; returns what
-    /// [`stop`](Self::stop) would.
+    /// Sets it to fire when `d` is over, whether it was set or not. Returns the same as
+    /// [`stop`](Self::stop).
     ///
     /// ```
     /// use std::time::Duration;

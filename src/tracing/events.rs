@@ -40,9 +40,9 @@ static RECORDS: Mutex<Records> = Mutex::new(Records { waiting: Vec::new(), lost:
 /// Signalled when [`RECORDS`] is no longer empty.
 static ARRIVED: Condvar = Condvar::new();
 
-/// Sends what goroutines, P's and threads do from now on to the subscriber that is the caller's
-/// default now, as events of level `TRACE` and target `gosched::scheduler`. Calls after the first
-/// do nothing.
+/// Reports from now on what goroutines, P's and threads do, to the subscriber that is now the
+/// caller's default, as events of level `TRACE` and target `gosched::scheduler`. Calls after the
+/// first do nothing.
 ///
 /// ```
 /// gosched::tracing::scheduler_events().unwrap();
@@ -67,7 +67,7 @@ static ARRIVED: Condvar = Condvar::new();
 /// - `reason`: why the goroutine waits.
 ///
 /// A thread of its own hands the events over, later, so a subscriber may run any code. The
-/// subscriber's own time is that of the handing over. A subscriber that passes events on must use
+/// subscriber's own time is the time of the hand-over. A subscriber that passes events on must use
 /// channels or locks of std: those of this crate make new events, without end. If the subscriber
 /// panics, the events that were about to be handed over are lost.
 ///

@@ -340,8 +340,8 @@ pub fn set_max_stack(bytes: usize) -> usize {
     runtime::set_max_stack(bytes)
 }
 
-/// Returns memory to the system that the runtime keeps for later use: that of goroutines that have
-/// ended, of stacks that were larger, and of channels. It returns all of it, however long that
+/// Returns memory to the system that the runtime keeps for later use: memory of ended goroutines,
+/// of stacks that were larger, and of channels. It returns all of this memory, however long that
 /// takes: a second or two for a million goroutines. Memory that a P keeps at hand while it runs
 /// other code is returned later. The next goroutines take as long to make as the first ones did.
 /// Does nothing before the runtime runs. Go's `debug.FreeOSMemory`.

@@ -95,8 +95,8 @@ pub(super) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
     add_qcount(c, 1);
 }
 
-/// Puts the value at `ep` before the first value of the buffer, which is full, and moves the last
-/// value to `ep`.
+/// Puts the value at `ep` before the first value of the full buffer, and moves the last value to
+/// `ep`.
 ///
 /// # Safety
 /// The channel has a buffer, the lock is held, and `ep` points to a value of the channel's type.
@@ -130,7 +130,7 @@ pub(crate) fn chancap(c: &Hchan) -> usize {
     if is_fed(c) { 0 } else { c.dataqsiz }
 }
 
-/// Whether receives run the channel's timer.
+/// Whether a timer feeds the channel, so that receives run the timer.
 fn is_fed(c: &Hchan) -> bool {
     c.closed.load(Ordering::Relaxed) & FED != 0
 }
@@ -149,7 +149,7 @@ pub(super) fn empty(c: &Hchan) -> bool {
     }
 }
 
-/// Gives a receiver from a closed channel its value: zeros.
+/// Fills a receiver's place with zeros, the value from a closed channel.
 ///
 /// # Safety
 /// `ep` is null or a place for a value of the channel's type.

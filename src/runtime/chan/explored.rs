@@ -21,7 +21,7 @@ type Me = (Option<&'static G>, Option<&'static M>);
 
 /// Begins a send to a channel that is closed or belongs to an exploration. An exploration may let
 /// other goroutines go on first. `c` is locked. Returns the goroutine and the M that run here
-/// afterwards, or none if `c` is closed; then `c` is unlocked.
+/// afterwards. If `c` is closed, unlocks `c` and returns none.
 #[cold]
 #[inline(never)]
 pub(super) fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {

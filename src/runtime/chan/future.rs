@@ -1,8 +1,9 @@
 //! Futures that wait at a channel. In Go only goroutines wait.
 //!
 //! A future has no G. It waits in the same queues as goroutines, by a sudog whose `g` is null, and
-//! is served in its turn: the goroutine or future that comes second moves a value to it, or takes a
-//! value from it. Then the future's waker is called, where a goroutine would be made ready.
+//! is served in its turn. The goroutine or future that comes second moves a value to the waiting
+//! future, or takes a value from it, and then calls the future's waker instead of making a
+//! goroutine ready.
 //!
 //! - The sudog is the first field of a [`Waiting`], on the heap. The future has a share of the
 //!   `Waiting`, and so has the queue. Code that takes the sudog off the queue gets the queue's
@@ -10,8 +11,8 @@
 //! - `outcome` is written with the channel's lock held, and read without it. The waker is accessed
 //!   with the lock held, and taken out when the outcome is written. No code of a waker runs with
 //!   the lock held.
-//! - If a future is dropped after a value was handed to it and before it has looked, the value goes
-//!   back ([`give_back`]) and is received before all others. If the buffer has no room, an
+//! - If a future is dropped after a value was handed to it, but before it has looked, the value
+//!   goes back ([`give_back`]) and is received before all others. If the buffer has no room, an
 //!   ownerless sudog at the head of the send queue holds the value. Such a sudog stays in the queue
 //!   when the channel is closed.
 
@@ -40,9 +41,9 @@ const CLOSED: u32 = 2;
 /// A future that waits, or what is left of it.
 #[repr(C)]
 pub(crate) struct Waiting {
-    /// The first field: [`waiting`] finds the whole by it.
+    /// The first field: [`waiting`] finds the `Waiting` by its address.
     sudog: Sudog,
-    /// The place of the value, or for the value.
+    /// The place that holds the value, or that gets it.
     place: *mut c_void,
     outcome: AtomicU32,
     waker: Cell<Option<Waker>>,
@@ -71,7 +72,7 @@ impl Waiting {
         }
     }
 
-    /// The place of the value, or for the value.
+    /// The place that holds the value, or that gets it.
     pub(crate) fn place(&self) -> *mut c_void {
         self.place
     }
@@ -86,8 +87,8 @@ impl Waiting {
     }
 }
 
-/// The sudog of a future, for a queue. This exposes the provenance of the whole, so that
-/// [`waiting`] finds the whole by the sudog.
+/// Returns the sudog of a future, for a queue. Exposes the provenance of the `Waiting`, so that
+/// [`waiting`] can find it by the sudog.
 ///
 /// # Safety
 /// The future stays as long as its sudog is in a queue.
@@ -97,7 +98,7 @@ unsafe fn sudog(w: NonNull<Waiting>) -> &'static Sudog {
     unsafe { &(*w.as_ptr()).sudog }
 }
 
-/// The future whose first field is `sg`, a sudog without a G.
+/// Returns the future whose first field is `sg`, a sudog without a G.
 fn waiting(sg: &'static Sudog) -> NonNull<Waiting> {
     let whole = ptr::with_exposed_provenance_mut(ptr::from_ref(sg).addr());
     // SAFETY: the address of a reference isn't null.
@@ -118,13 +119,13 @@ pub(crate) unsafe fn release_future(w: NonNull<Waiting>) {
     }
 }
 
-/// Puts a future into the send queue or the receive queue if it has to wait, to be woken by
-/// `waker`. If the future needn't wait, returns `waker`, and the caller tries again.
+/// Puts a future that has to wait into the send queue or the receive queue, to be woken by `waker`.
+/// If the future needn't wait, returns `waker`, and the caller tries again.
 ///
 /// # Safety
 /// The channel stays until this returns, and as long as `w` is in its queue. The caller has the
 /// future's share of `w`, which is in no queue. The place of `w` fits a value of the channel's
-/// type; if the future sends, the place holds one.
+/// type. If the future sends, the place holds a value.
 pub(crate) unsafe fn enqueue_future(
     c: NonNull<Hchan>,
     w: NonNull<Waiting>,
@@ -158,8 +159,8 @@ pub(crate) unsafe fn enqueue_future(
     back
 }
 
-/// Makes `waker` the one to call when the wait of `w` is over. If the wait is over, returns how it
-/// ended.
+/// Makes `waker` the waker that is called when the wait of `w` is over. If the wait is over
+/// already, returns how it ended.
 ///
 /// # Safety
 /// The channel stays until this returns, and the caller has the future's share of `w`, which was in
@@ -212,12 +213,12 @@ pub(crate) unsafe fn leave_future(
     outcome.ok_or(waker)
 }
 
-/// Gives a value back that was moved to a future which doesn't want it any more. The next receiver
-/// gets the value.
+/// Gives back a value that was moved to a future which no longer wants it. The next receiver gets
+/// the value.
 ///
 /// # Safety
-/// As [`poll_future`]. The outcome is that a value was received, and the value is still in its
-/// place. This takes the value and the caller's share.
+/// As [`poll_future`]. The future has received a value, which is still in its place. This takes the
+/// value and the caller's share.
 pub(crate) unsafe fn give_back(c: NonNull<Hchan>, w: NonNull<Waiting>) {
     // SAFETY: as the caller says.
     let woken = unsafe {
@@ -292,8 +293,9 @@ pub(super) fn is_nobodys(sg: &Sudog) -> bool {
 /// Ends the wait of `sg`, which has no G and was taken off its queue. The channel's lock is held.
 /// After the unlock, the caller passes the result to [`wake_future`].
 ///
-/// The waker is taken here, with the lock held. Before `wake_future` is called, a value that came
-/// may go back and put `sg` into the other queue, from which another caller of this may take it.
+/// The waker is taken here, with the lock held. Before `wake_future` is called, a received value
+/// may go back and put `sg` into the other queue, from which another caller of this function may
+/// take `sg`.
 pub(super) fn end_future_wait(sg: &'static Sudog, moved: bool) -> Woken {
     let w = waiting(sg);
     // SAFETY: the caller has taken `sg` off the queue, and so has its share. The outcome is

@@ -27,7 +27,7 @@ use crate::runtime::time::fire::end_timer;
 /// The largest alignment of a value, in bytes.
 pub(crate) const MAX_ALIGN: usize = 8;
 
-/// The layout of a buffer for `size` values; none if there can't be one so large.
+/// Returns the layout of a buffer for `size` values; none if that is too large.
 fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
     Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
 }
@@ -133,8 +133,8 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
         }
         release_waiter(sg, &list, &futures);
     }
-    // Values that came back come first, and stay: at each moment, as chanrecv looks without the
-    // lock.
+    // Values that came back are first in the queue, and stay in it at each moment, because chanrecv
+    // looks without the lock.
     let back =
         iter::successors(c.sendq.first.get(), |sg| sg.next.get()).take_while(|sg| is_nobodys(sg)).last();
     let senders = c.sendq.split_off(back);
@@ -152,8 +152,8 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
     true
 }
 
-/// Tells the goroutine of `sg` that the channel was closed, and puts it on `list`; or the future,
-/// and puts it on `futures`.
+/// Tells the goroutine or the future of `sg` that the channel was closed. Puts the goroutine on
+/// `list`, or the future's sudog on `futures`.
 fn release_waiter(sg: &'static Sudog, list: &GList, futures: &Waitq) {
     let Some(gp) = sg.g.get() else {
         end_closed(sg);
@@ -175,10 +175,10 @@ pub(super) unsafe fn timer_of(c: NonNull<Hchan>) -> Option<&'static Timer> {
     unsafe { c.as_ref().ext.link.get().cast::<Timer>().as_ref() }
 }
 
-/// The channel is going to be freed: its timer, if it has one, ends.
+/// Ends the timer of a channel that is going to be freed, if it has one.
 ///
 /// # Safety
-/// The channel is in use until this returns, and the caller's alone.
+/// The channel is in use until this returns, and only the caller uses it.
 unsafe fn drop_timer_of(c: NonNull<Hchan>) {
     // SAFETY: the channel is in use, as the caller says, and nobody else can free it.
     if let Some(t) = unsafe { timer_of(c) } {

@@ -5,16 +5,16 @@
 //! second copies the value to or from the stack of the parked goroutine, and makes that goroutine
 //! ready.
 //!
-//! - `hchan.lock` protects all fields, and the sudogs in the queues. Fields that are read without
-//!   the lock (`qcount`, `closed`, the queues' heads) only give answers that may be out of date.
+//! - `hchan.lock` protects all fields, and the sudogs in the queues. A read without the lock (of
+//!   `qcount`, `closed`, the queues' heads) gives an answer that may be out of date.
 //! - At most one of the queues has waiters, unless a select has put one goroutine into both. No
 //!   sender waits while the buffer has room, and no receiver while it has a value.
 //! - A goroutine that is taken off a queue is made ready after the unlock. A parked goroutine's
 //!   stack is written to with the lock held. Code that moves such a stack takes the lock too.
 //! - A channel's memory stays a channel (`pool.rs`), because a park releases the channel's lock.
 //! - Where Go panics on a closed channel, an operation returns that the channel is closed. On a
-//!   thread that doesn't run a goroutine, an operation that would have to wait returns so too. The
-//!   face decides what to do.
+//!   thread that doesn't run a goroutine, an operation that would have to wait returns that, too.
+//!   The face decides what to do.
 //!
 //! # Files
 //!

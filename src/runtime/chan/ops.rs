@@ -68,7 +68,7 @@ pub(crate) unsafe fn chansend_unwoken(c: NonNull<Hchan>, ep: *const c_void) -> (
     (sent, woken)
 }
 
-/// [`chansend`]; if the value goes to a future, calls `wake` for it.
+/// [`chansend`], except that it calls `wake` for a future that gets the value.
 ///
 /// # Safety
 /// As [`chansend`].
@@ -90,9 +90,9 @@ pub(super) unsafe fn chansend_and(
     };
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
-    // A try that fails takes no lock. A closed channel never goes from having room to being full:
-    // so if it wasn't closed and then was full, there was a moment at which it was both. The order
-    // of the two loads doesn't matter for that, as in Go.
+    // A try that fails takes no lock. A closed channel never goes from having room to being full.
+    // So if the channel wasn't closed and then was full, at some moment it was open and full. The
+    // order of the two loads doesn't matter for that, as in Go.
     if !block && c.closed.load(Ordering::Relaxed) == 0 && full(c) {
         return Sent::Full;
     }
@@ -148,9 +148,9 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
     if !block && empty(c) {
-        // A closed channel stays closed: not closed now, so not closed when it was empty. SeqCst on
-        // all of these loads: in the other order, a value and then a close in between would both be
-        // missed.
+        // A closed channel stays closed. It isn't closed now, so it wasn't when it was empty. All
+        // these loads are SeqCst: in the other order, they would miss a value and then a close in
+        // between.
         let closed = c.closed.load(Ordering::SeqCst);
         if closed == 0 {
             return Received::Empty;
@@ -198,7 +198,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
 ///
 /// # Safety
 /// `c` is locked and its buffer empty; `sg` was in its `recvq` and is off it; `unlockf` unlocks `c`
-/// and holds `mp`; `ep` points to a value of the channel's type, which is the receiver's then.
+/// and holds `mp`; `ep` points to a value of the channel's type, which the receiver owns
+/// afterwards.
 #[inline(always)]
 pub(super) unsafe fn send(
     mp: Option<&'static M>,
@@ -221,7 +222,7 @@ pub(super) unsafe fn send(
 /// Copies a value to another goroutine's stack. Go's `sendDirect`.
 ///
 /// # Safety
-/// As [`typedmemmove`]; the lock of the channel that the other goroutine waits at is held.
+/// As [`typedmemmove`]. The lock of the other goroutine's channel is held.
 #[inline(always)]
 unsafe fn send_direct(elem: &Type, dst: *mut c_void, src: *const c_void) {
     // SAFETY: the caller gives what typedmemmove asks for.
@@ -327,7 +328,7 @@ fn enqueue_me(
 #[inline(always)]
 fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_reason: TraceBlockReason) {
     // Until chanparkcommit sets active_stack_chans, copystack doesn't know of the sudog's pointer
-    // into this stack: it must not be shrunk.
+    // into this stack, so the stack must not be shrunk.
     gp.parking_on_chan.store(true, Ordering::Relaxed);
     tsan::release(&c.lock.key.locked);
     let lock = ptr::from_ref(&c.lock).cast_mut().cast();
@@ -359,8 +360,8 @@ fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
 unsafe extern "C" fn chanparkcommit(gp: *mut G, chan_lock: *mut c_void) -> bool {
     // SAFETY: gopark passes the G that parks, and park_on's lock.
     let (gp, chan_lock) = unsafe { (&*gp, &*chan_lock.cast::<Mutex>()) };
-    // From here on others may write to its stack by its sudogs: copystack has to lock their
-    // channels.
+    // From here on others may write to the goroutine's stack by its sudogs: copystack has to lock
+    // their channels.
     gp.active_stack_chans.set(true);
     // Release pairs with the acquire in is_shrink_stack_safe, which then sees active_stack_chans.
     gp.parking_on_chan.store(false, Ordering::Release);

@@ -3,8 +3,8 @@
 //! A select locks all its channels in the order of their addresses, so that two selects can't wait
 //! for each other's locks. Then it looks at the cases in a random order, so that no case starves,
 //! or in an order that the caller gives. If no case is ready, it puts a sudog into each channel's
-//! queue and parks. A goroutine that wants to wake it must first change `g.select_done` from 0 to
-//! 1, so only one goroutine does. Then the select takes its other sudogs back.
+//! queue and parks. A goroutine that wants to wake the select must first change `g.select_done`
+//! from 0 to 1, so only one goroutine wakes it. Then the select takes its other sudogs back.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -53,7 +53,7 @@ pub enum Chosen {
 }
 
 impl Hchan {
-    /// What selects sort their channels by, to lock them. Go's `sortkey`.
+    /// The key by which a select sorts its channels, to lock them. Go's `sortkey`.
     fn sortkey(&self) -> usize {
         ptr::from_ref(self).addr()
     }
@@ -75,8 +75,8 @@ pub(super) unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
 /// Locks the channels, each once. Go's `sellock`.
 ///
 /// # Safety
-/// The channels of `scases` stay until this returns; here and below that is [`selectgo`]'s caller's
-/// promise.
+/// The channels of `scases` stay until this returns. Here and below, the caller of [`selectgo`]
+/// promises that.
 unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     let mut last: *const Hchan = ptr::null();
     for &o in lockorder {
@@ -128,8 +128,8 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     gp.active_stack_chans.set(true);
     gp.parking_on_chan.store(false, Ordering::Release);
     // The cases are on the goroutine's stack, which must not be touched here. But the goroutine's
-    // sudogs are in lock order too. Once a channel is unlocked, a sudog on it may change, so each
-    // channel is unlocked when the walk has left its last sudog.
+    // sudogs are in lock order too. Once a channel is unlocked, its sudogs may change. So each
+    // channel is unlocked when the walk has passed its last sudog.
     let mut last: *const Hchan = ptr::null();
     let mut next = gp.waiting.get();
     while let Some(sg) = next {
@@ -148,7 +148,7 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     true
 }
 
-/// A select without cases: parks forever. Go's `block`.
+/// Parks forever: a select without cases. Go's `block`.
 ///
 /// # Safety
 /// On a goroutine.
@@ -220,7 +220,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     } else {
         for i in 0..scases.len() {
             if scases[usize::from(pollorder[i])].c.is_some() {
-                // Swapped, so that `order` is as the next call wants it, too.
+                // A swap keeps `order` a permutation, as the next call wants it.
                 pollorder.swap(norder, i);
                 norder += 1;
             }
@@ -373,9 +373,9 @@ unsafe fn enqueue_on_all(
     }
 }
 
-/// Takes the sudogs off all queues, except the sudog of the case that woke the goroutine, which is
-/// off its queue already. Returns how that case ended, and the time of that if the wait counts. The
-/// channels are locked.
+/// Takes the sudogs off all queues. The sudog of the case that woke the goroutine is off its queue
+/// already. Returns how that case ended, and when it ended if the wait is measured. The channels
+/// are locked.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -388,7 +388,7 @@ unsafe fn dequeue_from_others(
 ) -> (Chosen, i64) {
     gp.select_done.store(0, Ordering::Relaxed);
     let woken: *const Sudog = gp.param.swap(ptr::null_mut(), Ordering::Relaxed).cast_const().cast();
-    // All elems first, as copystack walks gp.waiting and must find no old one.
+    // First, all elems are cleared: copystack walks gp.waiting and must find no old elem.
     let mut next = gp.waiting.get();
     while let Some(sg) = next {
         sg.is_select.set(false);

@@ -1,16 +1,16 @@
 //! Channels that a timer feeds, as Go's `time.After`, `time.Tick` and `time.NewTimer` make them;
 //! `sendTime`.
 //!
-//! A value is sent when the timer fires, or, as in Go since 1.23, when a receive finds that its
-//! time has come: the P that has the timer may be busy, and a program can't tell the two apart. So
-//! that it can't, the value is the time at which the timer was due, and the buffer doesn't count in
-//! the channel's length and capacity.
+//! A value is sent when the timer fires. As in Go since 1.23, it is also sent when a receive finds
+//! that the timer is due, as the P that has the timer may be busy. A program can't tell the two
+//! apart: the value is the time at which the timer was due, and the buffer doesn't count in the
+//! channel's length and capacity.
 //!
 //! - `due`, in the timer, is the time of the next value. The sender holds `send_lock` and moves
-//!   `due` on, so each value is sent once. The timer stays in its heap, and does nothing when it
-//!   fires and finds that `due` is to come.
-//! - In Go a timer is in a heap only while somebody waits for it. Here it is always in one, so a
-//!   wait has nothing to do.
+//!   `due` on, so each value is sent once. The timer stays in its heap, and does nothing if it
+//!   fires before `due`.
+//! - In Go a timer is in a heap only while a goroutine waits for it. Here it is always in a heap,
+//!   so a wait has nothing to do.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -26,19 +26,20 @@ use crate::runtime::data::timer::Timer;
 use crate::runtime::explore::clock::{instant_of, now, timers_p};
 use crate::runtime::time::fire::{begin_timer, cancel_locked, locked, set_locked};
 
-/// What a channel's timer is for.
+/// The purpose of a channel's timer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Feeds {
     /// A program that receives the times: a receive runs the timer if it is due.
     Receives,
-    /// The end of a wait. What the wait is for comes first if both are there, so the timer isn't
-    /// run before the wait.
+    /// The end of a wait. If both are ready, the event that the wait is for comes first, so the
+    /// timer isn't run before the wait.
     Wait,
 }
 
-/// A channel that gets the time at `when`, and then each `period` if that isn't 0, unless the last
-/// time is still in it. Its values are [`Instant`](std::time::Instant)s, or of no size. None if
-/// there is no memory for it. The timer belongs to the channel, which no sender has a handle of.
+/// Makes a channel that gets the time at `when`, and then each `period` if that isn't 0, unless the
+/// last time is still in it. Its values are [`Instant`](std::time::Instant)s, or of no size.
+/// Returns none if there is no memory. The timer belongs to the channel, and no sender has a handle
+/// of the channel.
 pub(crate) fn make_timer_chan(
     elem: &'static Type,
     when: i64,
@@ -51,7 +52,8 @@ pub(crate) fn make_timer_chan(
         unsafe { c.as_ref() }.closed.fetch_or(FED, Ordering::Relaxed);
     }
     let t = begin_timer(when, period, send_time, c.as_ptr().cast());
-    // Only the clock of an exploration reads it, which stands still as long as this goroutine runs.
+    // Only the clock of an exploration reads `feeds`, and that clock stands still as long as this
+    // goroutine runs.
     t.ext.feeds.set(true);
     // SAFETY: makechan made it, and this is the only handle. The timer has it too, and doesn't
     // touch `ext`.
@@ -73,8 +75,8 @@ unsafe extern "C" fn send_time(t: *mut c_void, seq: usize) {
     }
 }
 
-/// Runs the timer of a channel if its time has come: a receive is about to look for a value. `c`
-/// isn't locked. Go's `maybeRunChan`.
+/// Runs the timer of a channel if it is due. Called by a receive that is about to look for a value.
+/// `c` isn't locked. Go's `maybeRunChan`.
 #[cold]
 #[inline(never)]
 pub(super) fn maybe_run_chan(c: &Hchan) {
@@ -83,14 +85,14 @@ pub(super) fn maybe_run_chan(c: &Hchan) {
     // Acquire pairs with the release in send_if_due: if the timer was run, its value is seen in the
     // channel.
     let due = t.ext.due.load(Ordering::Acquire);
-    // Not set, or being emptied by a caller that holds `send_lock`.
+    // The timer isn't set, or a caller that holds `send_lock` empties the channel.
     if due == 0 {
         return;
     }
     // The clock takes more stack than a copying goroutine has.
     let (now, explores) = with_room(|| (now(), timers_p().is_some()));
     let explored = c.closed.load(Ordering::Relaxed) & EXPLORED != 0;
-    // On another clock than the timer's, its P or its run says when the time has come.
+    // The timer has another clock than the caller. Its P or its run will find it due.
     if due > now || explored != explores {
         return;
     }
@@ -99,8 +101,8 @@ pub(super) fn maybe_run_chan(c: &Hchan) {
     }
 }
 
-/// [`maybe_run_chan`] for each case that receives, before one is chosen: all that are due have the
-/// same chance then.
+/// [`maybe_run_chan`] for each case that receives, before a case is chosen: so all that are due
+/// have the same chance.
 ///
 /// # Safety
 /// The channels stay until this returns.
@@ -115,9 +117,9 @@ pub(super) unsafe fn maybe_run_chans(receives: &[Scase]) {
     }
 }
 
-/// If the time of a channel's timer has come, sends the time at which it was due, unless the last
-/// one is still there; returns the future that got it, to be woken without a lock. `send_lock` is
-/// held. The second half of Go's `unlockAndRun`.
+/// If a channel's timer is due, sends the time at which it was due, unless the last value is still
+/// there. Returns the future that got the value, to be woken without a lock. `send_lock` is held.
+/// The second half of Go's `unlockAndRun`.
 fn send_if_due(t: &Timer) -> Option<Woken> {
     let due = t.ext.due.load(Ordering::Relaxed);
     let (now, time) = with_room(|| {
@@ -143,8 +145,8 @@ fn send_if_due(t: &Timer) -> Option<Woken> {
     future
 }
 
-/// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel: a time that it
-/// has sent before, and nobody has received, is taken out of the channel.
+/// [`set_timer`](crate::runtime::time::fire::set_timer) for the timer of a channel. Takes a time
+/// that the timer has sent, and nobody has received, out of the channel.
 ///
 /// # Safety
 /// [`make_timer_chan`] made the channel, which is in use and stays until this returns.
@@ -173,9 +175,9 @@ pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
     locked(t, || cancel_locked(t) | unsafe { take_stale(c) })
 }
 
-/// Takes the time out of a channel, if one is there, and those that came back; says whether one
-/// was. `send_lock` is held, and the timer isn't set: a receive would run it, and wait for that
-/// lock. Go's `timerchandrain`.
+/// Takes the time out of a channel, if there is one, and times that came back. Returns whether
+/// there was any. `send_lock` is held, and the timer isn't set: a receive would run a set timer,
+/// and wait for that lock. Go's `timerchandrain`.
 ///
 /// # Safety
 /// As [`set_chan`].

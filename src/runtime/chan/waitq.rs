@@ -1,4 +1,5 @@
-//! Those who wait at a channel: Go's `waitq.enqueue`, `waitq.dequeue` and `waitq.dequeueSudoG`.
+//! The queues of waiters at a channel: Go's `waitq.enqueue`, `waitq.dequeue` and
+//! `waitq.dequeueSudoG`.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -33,7 +34,8 @@ impl Waitq {
         self.first.set(Some(sg));
     }
 
-    /// Cuts off those behind `last`, or all of them. The channel's lock is held.
+    /// Cuts off and returns the sudogs behind `last`, or all of them without a `last`. The
+    /// channel's lock is held.
     pub(super) fn split_off(&self, last: Option<&'static Sudog>) -> Waitq {
         let rest = Waitq::default();
         let end = last.map_or(&self.first, |last| &last.next);
@@ -47,7 +49,7 @@ impl Waitq {
         rest
     }
 
-    /// Takes out the first sudog whose goroutine this caller may wake. The channel's lock is held.
+    /// Takes out the first sudog whose goroutine the caller may wake. The channel's lock is held.
     #[inline]
     pub(in crate::runtime) fn dequeue(&self) -> Option<&'static Sudog> {
         loop {
@@ -63,8 +65,8 @@ impl Waitq {
                     sg.next.set(None); // how dequeue_sudo_g sees that it has left
                 }
             }
-            // Another case may have woken the select already, and the select not yet have taken
-            // this sudog off the queue.
+            // Another case may have woken the select, which hasn't taken this sudog off the queue
+            // yet.
             if sg.is_select.get() && !win_select(sg) {
                 continue;
             }
@@ -101,9 +103,9 @@ impl Waitq {
     }
 }
 
-/// Claims the right to wake the select of `sg`: of all its cases, one gets it.
+/// Claims the right to wake the select of `sg`. Only one of its cases gets the right.
 fn win_select(sg: &Sudog) -> bool {
     let Some(gp) = sg.g.get() else { throw("sudog without a g") };
-    // The channels' locks order everything else: this has only to be one atomic step.
+    // The channels' locks order everything else: this only has to be one atomic step.
     gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }

@@ -1,9 +1,9 @@
-//! All G's, the dead ones too: Go's `allgs`. Only a G whose page was handed back to the kernel
-//! isn't there, until it is made again.
+//! The list of all G's, dead ones included: Go's `allgs`. A G whose page was handed back to the
+//! kernel isn't in the list until it is made again.
 //!
-//! The array is in parts, each twice as large as the one before, which never move: a reader needs
-//! no lock. A G that goes leaves a hole, which the next one fills. A hole is an odd number, and
-//! says where the next hole is.
+//! The array is in parts, each twice as large as the part before. The parts never move, so a reader
+//! needs no lock. A G that goes leaves a hole, which the next new G fills. A hole is an odd number,
+//! and says where the next hole is.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::io;
@@ -57,7 +57,7 @@ fn place(i: usize) -> (usize, usize) {
     (part, i + FIRST - (FIRST << part))
 }
 
-/// Entry `i`, for which make_room has been called.
+/// Returns entry `i`. make_room has been called for it.
 fn entry(i: usize) -> &'static Entry {
     let (part, at) = place(i);
     // SAFETY: make_room made this part, as the caller says, with room for `FIRST << part` entries,
@@ -99,8 +99,8 @@ pub(super) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
                 HOLES.0.set(entry(i).load(Ordering::Relaxed));
             }
             gp.ext.allg.set(i as u32);
-            // Release pairs with atomic_all_g_index: a reader of the entry sees the G initialised.
-            // That of the length pairs with atomic_all_g.
+            // This release pairs with atomic_all_g_index: a reader of the entry sees the G
+            // initialised. The release of the length pairs with atomic_all_g.
             entry(i).store(gp.as_ptr(), Ordering::Release);
             ALLGLEN.store(len.max(i + 1), Ordering::Release);
         }
@@ -110,7 +110,7 @@ pub(super) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
     room
 }
 
-/// Takes G's out again whose pages are to be handed back; [`uncount`] follows.
+/// Takes out G's whose pages are to be handed back. A call of [`uncount`] follows.
 pub(super) fn allgremove(batch: &[&'static G]) {
     lock(&ALLGLOCK.0);
     for gp in batch {
@@ -123,9 +123,9 @@ pub(super) fn allgremove(batch: &[&'static G]) {
     unlock(&ALLGLOCK.0);
 }
 
-/// Counts `n` G's less, which [`allgremove`] took out.
+/// Lowers the count by the `n` G's that [`allgremove`] took out.
 pub(super) fn uncount(n: usize) {
-    // Release pairs with allglen: a thread that sees this sees that they don't count as free
+    // Release pairs with allglen: a thread that sees this sees that they don't count as free,
     // either.
     COUNT.fetch_sub(n, Ordering::Release);
 }
@@ -137,15 +137,16 @@ fn all_gs_snapshot() -> impl Iterator<Item = &'static G> {
     (0..atomic_all_g()).filter_map(atomic_all_g_index)
 }
 
-/// How many entries the list of all G's has, for a reader without the lock; G's that are being
-/// added are missed. Go's `atomicAllG`.
+/// Returns the number of entries of the list, for a reader without the lock. It doesn't include G's
+/// that are being added. Go's `atomicAllG`.
 pub(in crate::runtime) fn atomic_all_g() -> usize {
     // Acquire pairs with allgadd.
     ALLGLEN.load(Ordering::Acquire)
 }
 
-/// The G in entry `i`, less than what [`atomic_all_g`] returned, if there is one. Its page may be
-/// handed back meanwhile: then it reads as zero, as `GIDLE`. Go's `atomicAllGIndex`.
+/// Returns the G in entry `i`, if there is one. `i` is below the number that [`atomic_all_g`]
+/// returned. If the G's page is handed back meanwhile, the G reads as zero, as `GIDLE`. Go's
+/// `atomicAllGIndex`.
 pub(in crate::runtime) fn atomic_all_g_index(i: usize) -> Option<&'static G> {
     // Acquire pairs with allgadd.
     let gp = entry(i).load(Ordering::Acquire);
@@ -154,15 +155,15 @@ pub(in crate::runtime) fn atomic_all_g_index(i: usize) -> Option<&'static G> {
     (gp.addr() & 1 == 0).then(|| unsafe { &*gp })
 }
 
-/// Calls `f` with every G, while none can be added. Go's `forEachG`.
+/// Calls `f` with every G; meanwhile none can be added. Go's `forEachG`.
 pub(crate) fn for_each_g(f: impl FnMut(&'static G)) {
     lock(&ALLGLOCK.0);
     all_gs_snapshot().for_each(f);
     unlock(&ALLGLOCK.0);
 }
 
-/// Calls `f` with every G that there is now; a G that is added meanwhile may be missed, and one
-/// whose page goes back to the kernel reads as zero. Go's `forEachGRace`.
+/// Calls `f` with every G that exists now. It may miss a G that is added meanwhile, and a G whose
+/// page goes back to the kernel reads as zero. Go's `forEachGRace`.
 pub(crate) fn for_each_g_race(f: impl FnMut(&'static G)) {
     (0..atomic_all_g()).filter_map(atomic_all_g_index).for_each(f);
 }

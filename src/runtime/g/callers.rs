@@ -26,14 +26,14 @@ type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 pub(in crate::runtime) const GO_ON: c_int = 0;
 pub(in crate::runtime) const STOP: c_int = 4;
 
-/// How many frames of a goroutine are looked at, at most. Go's `tracebackInnerFrames`.
+/// The maximum number of frames of a goroutine. Go's `tracebackInnerFrames`.
 pub(in crate::runtime) const INNER_FRAMES: usize = 100;
 
 /// For each frame, an address in its current instruction; the innermost first.
 pub(crate) struct Pcs {
     pcs: [usize; INNER_FRAMES],
     len: usize,
-    /// Whether the walk didn't come to its end: the unwinder has faulted, or taken too long.
+    /// Whether the walk was cut short, because the unwinder faulted or took too long.
     pub(in crate::runtime) failed: bool,
 }
 
@@ -52,30 +52,31 @@ impl Pcs {
     }
 }
 
-/// The registers of `gp`, which has left for g0, or isn't running.
+/// Returns the registers of `gp`, which has left for g0, or isn't running.
 pub(in crate::runtime) fn left_at(gp: &G) -> Regs {
     Regs::new(gp.sched.pc.get(), gp.sched.sp.get(), gp.sched.bp.get())
 }
 
-/// The frames of `gp`, which stands still: it isn't running, or is in a system call.
+/// Returns the frames of `gp`, which stands still: it isn't running, or is in a system call.
 ///
 /// # Safety
-/// It stands still until this returns, and its stack isn't freed.
+/// `gp` stands still until this returns, and its stack isn't freed.
 pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
     let regs = match gp.m.get().filter(|_| gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN == GSYSCALL) {
         // The goroutine of a thread that isn't ours, which has no frames yet: needm has set this.
         Some(_) if gp.syscallpc.get() == 0 => return Pcs::NONE,
-        // An unwinder looks up this very pc, so that of the call: its return address, less one.
+        // An unwinder looks up exactly this pc, so it must lie in the call: the return address less
+        // one.
         Some(mp) => Regs::in_syscall(mp, gp.syscallpc.get() - 1, gp.syscallsp.get()),
         None => left_at(gp),
     };
-    // SAFETY: the registers that it left its stack with, which stays as it is, as the caller says.
-    // In a system call, so does the part above syscallsp.
+    // SAFETY: `gp` left its stack with these registers. The stack stays as it is, as the caller
+    // says; in a system call, the part above syscallsp does.
     unsafe { gcallers(gp, &regs) }
 }
 
-/// The frames of `gp`, with these registers; in the report of a fatal error, as many as the
-/// unwinder finds before it faults. Go's `gcallers`.
+/// Returns the frames of `gp`, with these registers. In the report of a fatal error, these are as
+/// many as the unwinder finds before it faults. Go's `gcallers`.
 ///
 /// # Safety
 /// The registers are those of a frame on a stack that stays as it is until this returns: of `gp`,
@@ -83,17 +84,17 @@ pub(in crate::runtime) unsafe fn callers_of_still(gp: &G) -> Pcs {
 #[inline(never)]
 pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
     if regs.pc == goexit_pc() {
-        // It hasn't begun: it is at the first instruction of its function.
+        // `gp` hasn't begun: it is at the first instruction of its function.
         return Pcs::one(gp.startpc.get());
     }
     // SAFETY: as the caller says.
     unsafe { callers_of(regs) }
 }
 
-/// The frames of the code that has these registers, as many as the unwinder finds.
+/// Returns the frames of the code that has these registers, as many as the unwinder finds.
 ///
 /// # Safety
-/// Where they lead stays as it is until this returns.
+/// The stack that the registers lead to stays as it is until this returns.
 pub(in crate::runtime) unsafe fn callers_of(regs: &Regs) -> Pcs {
     let mut found = Pcs::NONE;
     let mut walk: Walk = (Some(regs.pc), &mut found);
@@ -105,7 +106,7 @@ pub(in crate::runtime) unsafe fn callers_of(regs: &Regs) -> Pcs {
     found
 }
 
-/// The frames of the calling stack; as many as the unwinder finds.
+/// Returns the frames of the calling stack, as many as the unwinder finds.
 pub(in crate::runtime) fn callers() -> Pcs {
     let mut found = Pcs::NONE;
     let mut walk: Walk = (None, &mut found);
@@ -114,12 +115,12 @@ pub(in crate::runtime) fn callers() -> Pcs {
     found
 }
 
-/// What [`frame`] gets: the pc of the first frame to be noted, if not all are, and those that were
-/// noted.
+/// The argument of [`frame`]: the pc of the first frame to note, or none to note all, and the
+/// frames noted so far.
 type Walk<'a> = (Option<usize>, &'a mut Pcs);
 
-/// Notes a frame, if it is one of the goroutine's and not of this walk: the first is the one at the
-/// goroutine's pc.
+/// Notes a frame, if it is the goroutine's and not the walk's own. The goroutine's first frame is
+/// at its pc.
 unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     // SAFETY: the unwinder passes its context, and the walk of gcallers, which nobody else uses
     // meanwhile.
@@ -131,7 +132,7 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     if pc == 0 {
         return STOP;
     }
-    // Some unwinders don't say that a frame was interrupted, and that its pc is no return address.
+    // Some unwinders don't say that a frame was interrupted, so that its pc is no return address.
     let pc = first.filter(|first| found.len == 0 && pc + 1 == *first).unwrap_or(pc);
     if found.len > 0 || first.is_none_or(|first| first == pc) {
         found.pcs[found.len] = pc;
@@ -140,7 +141,7 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     if found.len == INNER_FRAMES { STOP } else { GO_ON }
 }
 
-/// Where the function with `pc` in it begins, if an unwinder knows it.
+/// Returns where the function that contains `pc` begins, if an unwinder knows it.
 pub(in crate::runtime) fn entry(pc: usize) -> Option<usize> {
     // SAFETY: looks the address up in tables, and reads nothing there. It takes a return address:
     // pc + 1.
@@ -148,7 +149,7 @@ pub(in crate::runtime) fn entry(pc: usize) -> Option<usize> {
     (!entry.is_null()).then(|| entry.addr())
 }
 
-/// What is kept of an ancestor. Go's `ancestorInfo`.
+/// The record of an ancestor. Go's `ancestorInfo`.
 #[derive(Clone)]
 pub(in crate::runtime) struct AncestorInfo {
     pub(in crate::runtime) pcs: Vec<usize>,
@@ -157,8 +158,8 @@ pub(in crate::runtime) struct AncestorInfo {
     pub(in crate::runtime) created_at: Option<&'static Location<'static>>,
 }
 
-/// Keeps the ancestors of `newg`, if the setting asks for them: its maker and the maker's own. They
-/// replace those of the goroutine that the G was before. Go's `saveAncestors`.
+/// Keeps the ancestors of `newg`, if the setting asks for them: its maker and the maker's own
+/// ancestors. They replace those of the goroutine that had the G before. Go's `saveAncestors`.
 #[inline(always)]
 pub(super) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
     if traceback_ancestors() > 0 {
@@ -188,7 +189,8 @@ pub(super) fn forget_ancestors(gp: &G) {
     }
 }
 
-/// The ancestors of a goroutine that `callergp` makes: `callergp`, and its own ancestors. On g0.
+/// Returns the ancestors of a goroutine that `callergp` makes: `callergp`, and its own ancestors.
+/// Called on g0.
 fn ancestors_of_child(callergp: &G) -> *mut Vec<AncestorInfo> {
     // SAFETY: the thread of `callergp` is on g0, here, so the goroutine's stack stays as it left
     // it.
@@ -203,7 +205,7 @@ fn ancestors_of_child(callergp: &G) -> *mut Vec<AncestorInfo> {
     Box::into_raw(Box::new(std::iter::once(maker).chain(older).collect()))
 }
 
-/// The ancestors of `gp` that were kept.
+/// Returns the ancestors of `gp` that were kept.
 pub(in crate::runtime) fn ancestors_of(gp: &G) -> &[AncestorInfo] {
     let ancestors = gp.ancestors.get().cast::<Vec<AncestorInfo>>();
     // Without the setting, the field is the embedder's.

@@ -1,7 +1,7 @@
 //! The goroutines of an exploration (`explore/mod.rs`), and their numbers. The first goroutine has
-//! number 1, and each other one gets the next number when it is made. A goroutine's goid depends on
-//! what else the process does; its number depends only on the order in which the exploration's
-//! goroutines run.
+//! number 1, and each further goroutine gets the next number when it is made. A goroutine's goid
+//! depends on what else the process does; its number depends only on the order in which the
+//! exploration's goroutines run.
 //!
 //! Nobody takes the P from these goroutines. A thread that asks for the P, such as sysmon, may have
 //! looked before the run began, so the goroutine that is asked refuses ([`keeps_p`]).
@@ -20,13 +20,13 @@ static EXPLORING: AtomicBool = AtomicBool::new(false);
 /// first goroutine or runs timers.
 static ACTING: AtomicBool = AtomicBool::new(false);
 
-/// Whether a goroutine of the exploration comes to no point.
+/// Whether a goroutine of the exploration has come to no point for long.
 static STUCK: AtomicBool = AtomicBool::new(false);
 
 /// Whether a thread without a P has woken a goroutine of the exploration.
 static WOKEN_OUTSIDE: AtomicBool = AtomicBool::new(false);
 
-/// The number of choices made. Sysmon sees by it that an exploration gets on.
+/// The number of choices made. It shows sysmon that an exploration makes progress.
 pub(in crate::runtime) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 /// The number of a goroutine that a run has left behind: it never runs again.
@@ -35,8 +35,8 @@ pub(in crate::runtime) const LOST: u32 = u32::MAX;
 /// The number of the goroutine that waits for the run.
 pub(in crate::runtime) const DRIVER: u32 = u32::MAX - 1;
 
-/// The goroutines of the run, each with its number: a G that has ended may be another goroutine by
-/// now.
+/// The goroutines of the run, each with its number. The G of a goroutine that has ended may be
+/// another goroutine by now.
 struct Made(UnsafeCell<Vec<(&'static G, u32)>>);
 
 // SAFETY: touched only by the M that has the exploration's P, and keeps it.
@@ -55,7 +55,7 @@ pub(in crate::runtime) fn set_exploring(on: bool) {
     EXPLORING.store(on, Ordering::Relaxed);
 }
 
-/// Whether what the P does now is the exploration's, if no goroutine runs on it. Called with that P
+/// Whether the P acts for the exploration now, though no goroutine runs on it. Called with that P
 /// held.
 pub(in crate::runtime) fn acting() -> bool {
     ACTING.load(Ordering::Relaxed)
@@ -78,18 +78,18 @@ pub(in crate::runtime) fn note_woken_outside(gp: &G) {
     }
 }
 
-/// Whether one was woken so since the last call.
+/// Whether [`note_woken_outside`] was called since the last call of this.
 pub(in crate::runtime) fn woken_outside() -> bool {
     WOKEN_OUTSIDE.swap(false, Ordering::Relaxed)
 }
 
-/// Notes that a goroutine of the exploration comes to no point. Sysmon's.
+/// Notes that a goroutine of the exploration has come to no point for long. Called by sysmon.
 #[cold]
 pub(in crate::runtime) fn note_stuck() {
     STUCK.store(true, Ordering::Relaxed);
 }
 
-/// Whether one was noted since the last call.
+/// Whether [`note_stuck`] was called since the last call of this.
 pub(in crate::runtime) fn stuck() -> bool {
     STUCK.load(Ordering::Relaxed) && STUCK.swap(false, Ordering::Relaxed)
 }
@@ -110,9 +110,9 @@ pub(in crate::runtime) fn is_lost(gp: &G) -> bool {
     gp.ext.number.load(Ordering::Relaxed) == LOST
 }
 
-/// Whether `gp`, which runs, keeps its P until it leaves by itself, whatever it is asked for;
-/// unless it comes to no point. The world isn't stopped meanwhile, as the goroutine that stops it
-/// needs the one P.
+/// Whether `gp`, which runs, refuses to give up its P. It keeps the P until it leaves by itself,
+/// unless it comes to no point for long. The world isn't stopped meanwhile, as the goroutine that
+/// stops it needs the one P.
 #[inline(always)]
 pub(in crate::runtime) fn keeps_p(gp: &G) -> bool {
     exploring() && refuses(gp)
@@ -160,7 +160,8 @@ pub(in crate::runtime) unsafe fn alive() -> impl Iterator<Item = (&'static G, u3
     made.iter().copied().filter(is_alive)
 }
 
-/// Ends the run: what is left of it never runs again, and what has ended may be used by anybody.
+/// Ends the run: goroutines that are left never run again, and G's that have ended may be used by
+/// anybody.
 ///
 /// # Safety
 /// As [`alive`].

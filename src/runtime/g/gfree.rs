@@ -1,8 +1,9 @@
-//! Dead G's, to be used again: a list for each P and one for all, of each kind of stack.
+//! Dead G's, to be used again. For each kind of stack, each P has a list, and all P's share one.
 //!
-//! A copying G whose stack has grown keeps it while it is on a P's list, if it isn't too large: the
-//! next goroutine need not grow from scratch. On the common list its stack is its home page's, and
-//! the [level](crate::runtime::data::level) of the list says when its page goes back to the kernel.
+//! A copying G whose stack has grown, but not too large, keeps that stack while it is on a P's
+//! list, so that the next goroutine needn't grow from scratch. On the common list its stack is its
+//! home page's. The [level](crate::runtime::data::level) of the list says when the page goes back
+//! to the kernel.
 
 use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -21,11 +22,11 @@ use crate::runtime::mem::sizes::default_room;
 use crate::runtime::mem::{go_home, home};
 use crate::runtime::tls;
 
-/// A P with this many dead G's gives some to the others, until it has fewer than half. It takes
-/// half as many when it has none.
+/// A P with this many dead G's gives some to the common list, until it has fewer than half. A P
+/// without any takes half as many from there.
 pub(in crate::runtime) const LOCAL_MAX: i32 = 64;
 
-/// The P's list for G's of this kind; none for the rarer sizes of stack.
+/// Returns the P's list for G's of this kind; none for the rarer sizes of stack.
 fn local(pp: &P, kind: StackKind) -> Option<&PGFree> {
     match kind {
         StackKind::Copying => Some(&pp.g_free),
@@ -99,8 +100,8 @@ fn add_to_count(n: &AtomicI32, more: i32) {
     n.store(n.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// Puts a dead G on the free list of `pp`, or on the common list without a P. Says whether `pp` was
-/// asked to empty its lists. Go's `gfput`.
+/// Puts a dead G on the free list of `pp`, or on the common list without a P. Returns whether `pp`
+/// was asked to empty its lists. Go's `gfput`.
 #[inline(always)]
 pub(in crate::runtime) fn gfput(pp: Option<&P>, gp: &'static G) -> bool {
     if readgstatus(gp) != GDEAD {
@@ -124,8 +125,8 @@ fn globgfput(gp: &'static G, kind: StackKind) {
     Dead(kind).give(1, |dead| dead.push(gp));
 }
 
-/// Gives the others some of the G's of `pp`, unless `pp` was asked to empty its lists, and says
-/// whether it was.
+/// Moves some of the G's of `pp` to the common list, unless `pp` was asked to empty its lists.
+/// Returns whether it was asked.
 #[cold]
 #[inline(never)]
 fn too_many(pp: &P, free: &PGFree, kind: StackKind) -> bool {
@@ -136,8 +137,8 @@ fn too_many(pp: &P, free: &PGFree, kind: StackKind) -> bool {
     asked
 }
 
-/// Moves G's to the common list until at most `keep` are left. It isn't [`Cache::spill`], because
-/// each goes home first, and the lock isn't held for that.
+/// Moves G's to the common list until at most `keep` are left. [`Cache::spill`] doesn't do, because
+/// each G first goes back to its home page's stack, without the lock.
 #[cold]
 #[inline(never)]
 fn spill(free: &PGFree, kind: StackKind, keep: i32) {
@@ -149,7 +150,7 @@ fn spill(free: &PGFree, kind: StackKind, keep: i32) {
     }
     Dead(kind).give(surplus as usize, |dead| {
         dead.0.push_all(&q);
-        // One right after the other: gcount mustn't miss them for long.
+        // The two counts change one right after the other: gcount mustn't miss the G's for long.
         add_to_count(&free.n, -surplus);
         add_to_count(&sched().g_free.n, surplus);
     });
@@ -168,7 +169,7 @@ pub(in crate::runtime) fn gfget(pp: Option<&P>, kind: StackKind) -> Option<&'sta
     if let Some(gp) = free.and_then(|free| free.pop()) {
         return Some(gp);
     }
-    // A look without the lock: while goroutines are only made, there is nothing to take.
+    // Looks without the lock first: while goroutines are only made, there is nothing to take.
     if Dead(kind).list().empty() {
         return None;
     }
@@ -182,7 +183,7 @@ pub(in crate::runtime) fn gfpurge(pp: &P) {
     spill(&pp.ext.g_free_thread, StackKind::Thread(default_room()), 0);
 }
 
-/// Counts a G that has ended and is held by a handle, or one less.
+/// Adds `more` to the number of G's that have ended and are held by a handle.
 pub(in crate::runtime) fn count_held(pp: Option<&P>, more: i32) {
     match pp {
         Some(pp) => add_to_count(&pp.ext.n_held, more),
@@ -192,8 +193,8 @@ pub(in crate::runtime) fn count_held(pp: Option<&P>, more: i32) {
     }
 }
 
-/// Hands dead G's that nobody has needed back, with their pages: a batch of one kind. Says whether
-/// there were any.
+/// Hands back a batch of dead G's of one kind that nobody has needed, with their pages. Returns
+/// whether there were any.
 pub(in crate::runtime) fn hand_back() -> bool {
     home::kinds().any(hand_back_kind)
 }
@@ -201,7 +202,7 @@ pub(in crate::runtime) fn hand_back() -> bool {
 fn hand_back_kind(kind: StackKind) -> bool {
     let g_free = &sched().g_free;
     let dead = Dead(kind).surplus(BATCH, |gp| {
-        // It counts as dead until it doesn't count as a G.
+        // The G counts as dead until it no longer counts as a G.
         add_to_count(&g_free.n, 1);
         gp
     });
@@ -215,14 +216,15 @@ fn hand_back_kind(kind: StackKind) -> bool {
     });
     allgremove(&dead);
     lock(&g_free.lock);
-    // One right after the other: gcount mustn't take them for goroutines for long.
+    // The two counts change one right after the other: gcount mustn't take dead G's for goroutines
+    // for long.
     add_to_count(&g_free.n, -(dead.len() as i32));
     uncount(dead.len());
     unlock(&g_free.lock);
     let kept = home::discard(kind, &dead);
 
-    // Their memory is locked. They don't count in the level, so that they aren't tried again for
-    // ever.
+    // The memory of these is locked. They don't count in the level, so that they aren't tried again
+    // forever.
     if allgadd(&kept).is_ok() {
         Dead(kind).give(0, |dead| kept.iter().for_each(|gp| dead.push(gp)));
     }

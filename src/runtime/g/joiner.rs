@@ -1,9 +1,9 @@
 //! A goroutine's end, as its handle sees it: a word of the G, and the slot in its page.
 //!
-//! The word names the waiter for the end, or says that the G has ended. `sched/goexit.rs` draws
-//! its states. The slot holds the closure until the goroutine begins, and the result when it has
-//! ended. Values go in and out by their address: without optimisation, each function that passed
-//! them on would have a copy on its stack.
+//! The word names the waiter for the end, or says that the G has ended. `sched/goexit.rs` draws its
+//! states. The slot holds the closure until the goroutine begins, and the result when it has ended.
+//! Values are passed by address: without optimisation, each function that passed a value on would
+//! have a copy on its stack.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,11 +13,11 @@ use std::task::Waker;
 use crate::runtime::data::ext::{SLOT_SIZE, Slot};
 use crate::runtime::data::runtime2::G;
 
-/// A bit beside a G or null: the G's function has returned, and its result is in the slot, but the
+/// A bit beside a G or null. The G's function has returned, and its result is in the slot, but the
 /// destructors of its thread-locals have yet to run.
 pub(in crate::runtime) const RETURNED: usize = 4;
-/// A bit beside null: the limit of the waiter has come, and it need not wait. Beside a G it would
-/// come too late.
+/// A bit beside null: the waiter's time limit has passed before it waited, so it needn't wait. The
+/// bit is never beside a G.
 pub(in crate::runtime) const LATE: usize = 8;
 /// A bit beside the address of an [`EndWaker`], which stands in place of a G.
 pub(in crate::runtime) const FUTURE: usize = 16;
@@ -25,12 +25,12 @@ pub(in crate::runtime) const FUTURE: usize = 16;
 pub(in crate::runtime) const BITS: usize = RETURNED | LATE;
 /// The G has ended, and its result is in the slot.
 pub(in crate::runtime) const ENDED: *mut G = ptr::without_provenance_mut(1);
-/// Besides, the G has left its stack.
+/// The G has ended, its result is in the slot, and it has left its stack.
 pub(in crate::runtime) const EXITED: *mut G = ptr::without_provenance_mut(2);
 /// The G has no handle.
 pub(in crate::runtime) const NO_HANDLE: *mut G = ptr::without_provenance_mut(3);
 
-/// A waiter for the end that isn't a goroutine: a future. Aligned so that the bits are free.
+/// A waiter for the end that isn't a goroutine but a future. Aligned so that the bits are free.
 #[repr(align(32))]
 pub(crate) struct EndWaker {
     pub(crate) waker: Waker,
@@ -51,7 +51,7 @@ pub(crate) fn init_with_handle(gp: &G) {
     gp.ext.joiner.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Whether the G has no handle, or none any more: nothing will ask for the result.
+/// Whether the G has no handle, or its handle was dropped: nothing will ask for the result.
 #[inline]
 pub(crate) fn has_no_handle(gp: &G) -> bool {
     // Acquire pairs with drop_handle.
@@ -82,8 +82,8 @@ impl Slot {
         size_of::<V>() <= SLOT_SIZE && align_of::<V>() <= align_of::<Slot>()
     }
 
-    /// The slot's address. The caller knows that nobody else uses the slot: a goroutine that C has
-    /// made has nothing in it.
+    /// Returns the slot's address. The caller knows that nobody else uses the slot: a goroutine
+    /// that C has made has nothing in it.
     pub(crate) fn for_port(&self) -> *mut c_void {
         self.0.get().cast()
     }
@@ -102,7 +102,7 @@ impl Slot {
         unsafe { self.value() }
     }
 
-    /// Where the value is.
+    /// Returns where the value is.
     ///
     /// # Safety
     /// The slot is the caller's alone, and has a [`place`](Self::place) for a `V`.
@@ -116,7 +116,7 @@ impl Slot {
     /// Moves the value out.
     ///
     /// # Safety
-    /// As [`value`](Self::value), which is there, and nobody uses it any more.
+    /// As [`value`](Self::value). The value is there, and nobody uses it any more.
     #[inline]
     pub(crate) unsafe fn take<V>(&self) -> V {
         // SAFETY: the value is there, and isn't used again.

@@ -1,18 +1,18 @@
-//! Goroutines as things: made, kept, counted, and their state; nothing here runs one. A part of
-//! Go's `proc.go`.
+//! Goroutines as objects: how they are made, kept and counted, and their state. Nothing here runs a
+//! goroutine. A part of Go's `proc.go`.
 //!
-//! A G belongs to its maker, until it is on a queue; to the M that runs it; to the thread that took
-//! it from a queue or a channel; or to the free list that it is on. It is on one list at a time,
+//! A G belongs to its maker until it is on a queue, to the M that runs it, to the thread that took
+//! it from a queue or a channel, or to the free list that it is on. It is on one list at a time,
 //! linked through `schedlink`.
 //!
 //! - `newproc1` makes a G that is runnable and on no queue. `sched` lets it run (`enqueue`).
 //! - A G's state is also a lock on its stack: `status.rs`. The scan bit holds up every change until
-//!   the thread that has set it clears it. It has a rank as a lock has.
+//!   the thread that has set it clears it. The bit has a rank, as a lock does.
 //! - A dead G is on a free list of its P, if its kind of stack has one, or on the common list of
-//!   its kind, under `sched.g_free.lock`. A G with a handle isn't free before the handle is gone:
+//!   its kind, under `sched.g_free.lock`. A G with a handle isn't freed before the handle is gone:
 //!   `joiner.rs`.
-//! - `allgs` has every G but those whose page went back to the kernel. It can be read without a
-//!   lock, in a report too; adding and removing takes `allglock`.
+//! - `allgs` has every G except those whose page went back to the kernel. It can be read without a
+//!   lock, in a report too. Adding and removing takes `allglock`.
 //! - An M that keeps its P takes sudogs from the P's cache and gives them back there. An M without
 //!   a P uses the central cache.
 //!

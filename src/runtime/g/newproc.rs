@@ -22,14 +22,14 @@ use crate::runtime::mem::home::{Homes, cut_homes, home_stack};
 use crate::runtime::mem::sizes::{default_room, running_guard};
 use crate::runtime::tls;
 
-/// Numbers of goroutines that a P takes from `sched.goidgen` at once.
+/// How many goids a P takes from `sched.goidgen` at once.
 const GOID_CACHE_BATCH: u64 = 16;
 
 /// Bytes left free above a new G's first frame, for code that reads slightly beyond it.
 const SPARE: usize = 4 * size_of::<usize>();
 
-/// What reports say of a new goroutine: its name, and the place that made it, as the pc of a call
-/// or as a place in the source.
+/// The origin of a new goroutine, for reports: its name, and the place that made it, as the pc of a
+/// call or as a place in the source.
 pub(crate) struct Maker<'a> {
     pub(crate) name: &'a Name,
     pub(crate) created_at: Option<&'static Location<'static>>,
@@ -37,7 +37,7 @@ pub(crate) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// A call that returns to `callerpc`.
+    /// Returns the origin of a goroutine that a call made which returns to `callerpc`.
     pub(crate) fn at(callerpc: usize) -> Self {
         Maker { name: &Name::NONE, created_at: None, callerpc }
     }
@@ -48,8 +48,8 @@ pub(crate) fn newproc1(f: Entry, kind: StackKind, maker: &Maker<'_>) -> io::Resu
     new_g(f, kind, maker, None)
 }
 
-/// [`newproc1`] of a G that waits, for this reason. Go's has a parameter `parked` for that, since
-/// 1.23.
+/// [`newproc1`] for a G that waits at first, for this reason. Go's `newproc1` has a parameter
+/// `parked` for that, since 1.23.
 pub(crate) fn newproc1_parked(
     f: Entry,
     kind: StackKind,
@@ -94,7 +94,7 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
         Some(pp) => next_goid(pp),
         None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
     });
-    // Last: from here on a report that is written meanwhile shows the goroutine.
+    // This comes last: from here on a concurrent report shows the goroutine.
     match parked {
         None => {
             casgstatus(newg, GDEAD, GRUNNABLE);
@@ -110,8 +110,8 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
     Ok(newg)
 }
 
-/// A dead G that isn't on the P's list as it is to be: a new one, or one with the thread-locals of
-/// a new thread.
+/// Returns a dead G that isn't taken as it is from the P's list: a new G, or a G whose
+/// thread-locals were renewed, like a new thread's.
 #[inline(never)]
 fn fresh(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
     let StackKind::Thread(_) = kind else { return malg(pp, kind) };
@@ -126,7 +126,7 @@ fn fresh(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
     Ok(newg)
 }
 
-/// Has the G begin at the base of its stack, with a call of `f(sched.ctxt)`. Go's
+/// Makes the G begin at the base of its stack, with a call of `f(sched.ctxt)`. Go's
 /// `gostartcallfn`.
 #[inline(always)]
 fn gostartcallfn(newg: &'static G, f: Entry) {
@@ -139,7 +139,7 @@ fn gostartcallfn(newg: &'static G, f: Entry) {
     newg.startpc.set(f as usize);
 }
 
-/// The next goid from the P's batch.
+/// Returns the next goid from the P's batch.
 #[inline(always)]
 fn next_goid(pp: &P) -> u64 {
     if pp.goidcache.get() == pp.goidcacheend.get() {
@@ -153,9 +153,9 @@ fn next_goid(pp: &P) -> u64 {
 /// The most home pages that are cut at once.
 const BATCH: usize = 32;
 
-/// Makes a G with a stack of this kind; makes several if many are being made, and puts the
-/// others on the free list. Go's `malg`, for a batch: guard pages and first touches cost less
-/// by the dozen.
+/// Makes a G with a stack of this kind. If many are being made, makes several, and puts the others
+/// on the free list, as guard pages and first touches cost less by the dozen. Go's `malg`, for a
+/// batch.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
@@ -179,7 +179,7 @@ pub(in crate::runtime) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'
     Ok(first)
 }
 
-/// Initialises the G of home page `i`, which reads as zero; it is dead.
+/// Initialises the G of home page `i`, which reads as zero. The G is dead.
 fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
     let (newg, _) = homes.home(i);
     newg.ext.kind.set(kind);

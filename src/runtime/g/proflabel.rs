@@ -11,10 +11,10 @@ use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::embed::trace::{Event, trace};
 
-/// Labels, by their keys.
+/// Labels, sorted by key.
 pub(crate) type LabelMap = BTreeMap<String, String>;
 
-/// The labels of `gp`, which nobody changes meanwhile. Go's `runtime_getProfLabel`.
+/// Returns the labels of `gp`. Nobody changes them meanwhile. Go's `runtime_getProfLabel`.
 pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
     let labels = gp.labels.get().cast::<LabelMap>();
     // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one
@@ -25,8 +25,8 @@ pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
     })
 }
 
-/// Gives `gp`, which the caller runs, makes or ends, other labels; returns the ones that it had.
-/// Go's `runtime_setProfLabel`.
+/// Sets the labels of `gp`, which the caller runs, makes or ends. Returns the former labels. Go's
+/// `runtime_setProfLabel`.
 fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
     let labels = labels.map_or(ptr::null(), Arc::into_raw);
     let before = gp.labels.replace(labels.cast_mut().cast()).cast::<LabelMap>();
@@ -43,7 +43,7 @@ pub(crate) fn set_own_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc
     before
 }
 
-/// Gives a new goroutine the labels of the one that makes it.
+/// Gives a new goroutine the labels of its maker.
 #[inline(always)]
 pub(super) fn inherit_labels(newg: &G, callergp: &G) {
     if !callergp.labels.get().is_null() {

@@ -3,8 +3,8 @@
 //! A state is also a lock on the G's stack: the thread that makes a G running owns the stack, and a
 //! scan that sets the scan bit holds up every change until it clears the bit.
 //!
-//! `casgstatus` also measures how long goroutines wait for a P, and for mutexes: for some of them,
-//! as it sees their states. Go's `gTrackingPeriod`.
+//! `casgstatus` also measures how long goroutines wait for a P, and for mutexes, because it sees
+//! their states. It measures a sample. Go's `gTrackingPeriod`.
 
 use std::sync::atomic::Ordering;
 
@@ -27,8 +27,8 @@ pub(crate) fn readgstatus(gp: &G) -> u32 {
     gp.atomicstatus.load(Ordering::Acquire)
 }
 
-/// Changes the G's state from `oldval` to `newval`, neither with the scan bit; waits
-/// while a scan holds it. Go's `casgstatus`.
+/// Changes the G's state from `oldval` to `newval`, neither with the scan bit. Waits while a scan
+/// holds the state. Go's `casgstatus`.
 #[inline(always)]
 pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
     casgstatus_untracked(gp, oldval, newval);
@@ -40,8 +40,8 @@ pub(crate) fn casgstatus(gp: &G, oldval: u32, newval: u32) {
     }
 }
 
-/// [`casgstatus`] without taking the time, which is more than a switch between coroutines has to
-/// spare. (Go's `coroswitch_m` has a bare CAS there.) The G isn't tracked.
+/// [`casgstatus`] that doesn't take the time, which would cost too much in a switch between
+/// coroutines. (Go's `coroswitch_m` has a bare CAS there.) The G isn't tracked.
 #[inline(always)]
 pub(in crate::runtime) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32) {
     if (oldval | newval) & GSCAN != 0 || oldval == newval {
@@ -50,7 +50,7 @@ pub(in crate::runtime) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32)
     acquire_lock_rank(LockRank::GSCAN);
     release_lock_rank(LockRank::GSCAN);
     if oldval == GDEAD && readgstatus(gp) == GDEAD {
-        // No scan wants a dead G: nobody but its owner changes its state. Release, as of the CAS.
+        // No scan wants a dead G, so only its owner changes its state. Release, as in the CAS.
         gp.atomicstatus.store(newval, Ordering::Release);
         return;
     }
@@ -90,7 +90,7 @@ fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
     }
 }
 
-/// Sets the scan bit, if the state is `oldval`; says whether it was. Go's `castogscanstatus`.
+/// Sets the scan bit if the state is `oldval`. Returns whether it was. Go's `castogscanstatus`.
 pub(crate) fn castogscanstatus(gp: &G, oldval: u32, newval: u32) -> bool {
     if !matches!(oldval, GRUNNABLE | GRUNNING | GWAITING | GSYSCALL) || newval != oldval | GSCAN {
         throw("castogscanstatus: bad incoming values");
@@ -122,14 +122,14 @@ pub(in crate::runtime) fn cas_g_to_preempt_scan(gp: &G, old: u32, new: u32) {
         throw("bad g transition");
     }
     acquire_lock_rank(LockRank::GSCAN);
-    // It fails while a suspension has the scan bit set, which it has for some stores.
+    // The CAS fails while a suspension holds the scan bit, for the length of some stores.
     while gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         procyield(1);
     }
 }
 
-/// Claims a preempted G: makes it waiting, and says whether it was the caller that did; then the
-/// caller is the one to make it ready again. Go's `casGFromPreempted`.
+/// Claims a preempted G: makes it waiting. Returns whether the caller did that; if so, the caller
+/// has to make the G ready again. Go's `casGFromPreempted`.
 pub(in crate::runtime) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bool {
     if old != GPREEMPTED || new != GWAITING {
         throw("bad g transition");
@@ -144,7 +144,7 @@ pub(crate) fn cas_g_to_waiting(gp: &G, old: u32, reason: WaitReason) {
     casgstatus(gp, old, GWAITING);
 }
 
-/// Makes a G running again that has waited without leaving its M.
+/// Changes a G that has waited without leaving its M back to running.
 pub(in crate::runtime) fn cas_g_from_waiting(gp: &G) {
     casgstatus(gp, GWAITING, GRUNNING);
     gp.waitsince.set(0);
@@ -157,7 +157,7 @@ pub(crate) fn casgcopystack(gp: &G) -> u32 {
         if old != GWAITING && old != GRUNNABLE {
             throw("copystack: bad status, not Gwaiting or Grunnable");
         }
-        // A waiting G may become runnable at any time, so this can't wait for one state.
+        // A waiting G may become runnable at any time, so this can't wait for one particular state.
         if gp.atomicstatus.compare_exchange(old, GCOPYSTACK, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             return old;
         }
@@ -176,19 +176,19 @@ pub(in crate::runtime) fn dumpgstatus(gp: &G) {
     }
 }
 
-/// Of this many times that a goroutine stops running or is made, its time until it runs again is
-/// taken once, on average. Go's `gTrackingPeriod`, which is 8: but to read the clock takes as long
-/// here as half a switch.
+/// On average, one in this many waits of a goroutine, from when it stops running or is made until
+/// it runs, is measured. Go's `gTrackingPeriod` is 8, but here reading the clock takes half as long
+/// as a switch.
 const G_TRACKING_PERIOD: u8 = 128;
 
-/// How many times until the time is taken next: random, so that it isn't always the same step of
-/// what a goroutine does again and again.
+/// Returns the number of waits until one is measured. It is random, so that a goroutine in a loop
+/// isn't always measured at the same step.
 pub(super) fn next_turn() -> u8 {
     1 + cheaprandn(2 * u32::from(G_TRACKING_PERIOD) - 1) as u8
 }
 
-/// For a G that stops running, or is made, and that the caller owns: counts that, and begins to
-/// take its time if its turn has come.
+/// Counts a wait of a G, which the caller owns, and which stops running or is made. Begins to
+/// measure if it is this wait's turn.
 #[inline(always)]
 fn count_down(gp: &G, oldval: u32, newval: u32) {
     let left = gp.tracking_seq.get().wrapping_sub(1);
@@ -206,14 +206,14 @@ fn begin_tracking(gp: &G, oldval: u32, newval: u32) {
     track(gp, oldval, newval);
 }
 
-/// Takes the time of a change of state of a G that is tracked. Part of Go's `casgstatus`.
+/// Takes the time when a tracked G changes its state. Part of Go's `casgstatus`.
 #[cold]
 #[inline(never)]
 fn track(gp: &G, oldval: u32, newval: u32) {
     let for_mutex = gp.waitreason.get().is_mutex_wait();
     let counts = |state| state == GRUNNABLE || state == GWAITING && for_mutex;
-    // To read the clock is most of what this costs. A goroutine on a copying stack, which has no
-    // room for that, may call this for one that it makes ready.
+    // Reading the clock is most of the cost. The caller may be a goroutine that makes this one
+    // ready, on a copying stack, which has no room for that.
     let now = if counts(oldval) || counts(newval) { with_room(nanotime) } else { 0 };
     let since = now - gp.tracking_stamp.get();
     match oldval {

@@ -1,4 +1,4 @@
-//! The sudogs that nobody uses, a cache for each P and one for all: Go's `acquireSudog` and
+//! The unused sudogs, in a cache for each P and a central cache: Go's `acquireSudog` and
 //! `releaseSudog`. And the sudogs that a goroutine waits on.
 
 use std::ptr;
@@ -15,7 +15,7 @@ use crate::runtime::lock::rank::{LockRank, lock_with_rank_may_acquire};
 use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::cache::{Cache, List};
 
-/// Where sudogs are cut from.
+/// The arena from which sudogs are cut.
 static ARENA: Arena = Arena::new(size_of::<Sudog>());
 
 type Cached = Option<&'static Sudog>;
@@ -71,15 +71,15 @@ impl Cache for Sudogs {
     }
 }
 
-/// Points the cache of a new or destroyed P at its buffer, empty.
+/// Empties the cache of a new or destroyed P, and points it at its buffer.
 pub(in crate::runtime) fn reset_sudogcache(pp: &P) {
     pp.sudogcache.ptr.set(pp.sudogbuf.as_ptr().cast::<Cached>().cast_mut());
     pp.sudogcache.len.set(0);
     pp.sudogcache.cap.set(pp.sudogbuf.len());
 }
 
-/// Takes a sudog from the cache of this M's P, if it has one, or from the central cache, or makes
-/// one. Called with the P kept. Go's `acquireSudog`.
+/// Takes a sudog from the cache of this M's P, or, if the M has no P, from the central cache. Makes
+/// sudogs if there are none. Called with the P kept. Go's `acquireSudog`.
 #[inline]
 pub(in crate::runtime) fn acquire_sudog(mp: &'static M) -> &'static Sudog {
     lock_with_rank_may_acquire(&sched().sudoglock, LockRank::SUDOG);
@@ -102,14 +102,14 @@ fn refill(pp: &P) -> &'static Sudog {
     with_room(|| Sudogs.refill(cache, half(pp)).unwrap_or_else(|| cut_sudogs(half(pp), |s| cache.push(s))))
 }
 
-/// A sudog for an M without a P.
+/// Returns a sudog for an M without a P.
 #[cold]
 #[inline(never)]
 fn take_sudog() -> &'static Sudog {
     with_room(|| Sudogs.take().unwrap_or_else(|| cut_sudogs(1, |_| ())))
 }
 
-/// Half of what a P's cache has room for.
+/// Returns half the capacity of a P's cache.
 fn half(pp: &P) -> usize {
     pp.sudogcache.cap.get() / 2
 }
@@ -121,7 +121,7 @@ fn cut_sudogs(n: usize, others: impl Fn(&'static Sudog)) -> &'static Sudog {
     let pieces =
         ARENA.cut(n, 0).unwrap_or_else(|error| throw(&format!("out of memory for a sudog ({error})")));
     // SAFETY: nobody else has this piece, and it will never be unmapped. It is all zero, which is a
-    // new sudog, or as one was released.
+    // new sudog, or a released sudog.
     let sudog = |i| unsafe { &*pieces.start(i).cast::<Sudog>() };
     (1..pieces.count).map(sudog).for_each(others);
     sudog(0)
@@ -177,7 +177,7 @@ pub(in crate::runtime) fn hand_back() -> bool {
     Sudogs.hand_back(&ARENA, |s| ptr::from_ref(s).addr())
 }
 
-/// The sudogs that `gp` waits on, in lock order.
+/// Returns the sudogs that `gp` waits on, in lock order.
 pub(in crate::runtime) fn waiting(gp: &G) -> impl Iterator<Item = &'static Sudog> {
     std::iter::successors(gp.waiting.get(), |sg| sg.waitlink.get())
 }

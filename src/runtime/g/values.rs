@@ -1,9 +1,9 @@
-//! The values of a goroutine's own that `goroutine_local!` keeps, in `g.ext.values`: null, a
-//! [`Values`], or ENDED.
+//! A goroutine's own values, which `goroutine_local!` keeps in `g.ext.values`: null, a [`Values`],
+//! or ENDED.
 //!
-//! Only the goroutine itself touches them, and who makes it, before it runs. They end when its
-//! function has returned, before its thread-locals; those of a goroutine that neither Rust's `go`
-//! nor a generator made are never dropped, as nothing of the program's runs at its end.
+//! Only the goroutine itself accesses its values, and before it runs its maker. They are dropped
+//! when its function has returned, before its thread-locals. If neither Rust's `go` nor a generator
+//! made the goroutine, they are never dropped, as no code of the program's runs at its end.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -20,10 +20,10 @@ use crate::runtime::tls;
 /// The values have been dropped, and there will be no others.
 const ENDED: *mut Values = ptr::without_provenance_mut(align_of::<Values>());
 
-/// What a value belongs to. Its address tells it from others.
+/// The `goroutine_local!` that a value belongs to. Its address tells it from others.
 pub(crate) trait Key: Sync {
-    /// A clone for a new goroutine, if that gets one. It may be sent to another thread, and nobody
-    /// else has it.
+    /// Returns a clone for a new goroutine, if new goroutines get one. The clone may be sent to
+    /// another thread, and nobody else has it.
     fn inherit(&self, value: &dyn Any) -> Option<Rc<dyn Any>>;
 }
 
@@ -31,24 +31,25 @@ pub(crate) trait Key: Sync {
 pub(crate) struct Values {
     /// None when they have ended.
     entries: RefCell<Option<Vec<Entry>>>,
-    /// What is called where a goroutine begins that has inherited some of them.
+    /// The function that [`call_on_begin`] calls if a goroutine has inherited some of the values.
     begin: Cell<Option<fn(&Values)>>,
 }
 
 #[derive(Clone)]
 struct Entry {
     key: &'static dyn Key,
-    /// None from when its destructor runs.
+    /// None once its destructor runs.
     value: Option<Rc<dyn Any>>,
 }
 
 impl Values {
-    /// None yet.
+    /// Returns an empty collection.
     const fn new() -> Self {
         Values { entries: RefCell::new(Some(Vec::new())), begin: Cell::new(None) }
     }
 
-    /// The value of `key`; `init` makes it if there is none yet. None if it has been dropped.
+    /// Returns the value of `key`, which `init` makes if there is none yet. Returns none if the
+    /// value has been dropped.
     pub(crate) fn get(
         &self,
         key: &'static dyn Key,
@@ -58,7 +59,7 @@ impl Values {
             return entry.value;
         }
         let value = init();
-        // To make it may have made it.
+        // `init` itself may have set the value.
         if let Some(entry) = self.find(key)? {
             return entry.value;
         }
@@ -66,15 +67,15 @@ impl Values {
         Some(value)
     }
 
-    /// The entry of `key`, if there is one; none if all have ended.
+    /// Returns the entry of `key`, if there is one; the outer none if all values have ended.
     fn find(&self, key: &dyn Key) -> Option<Option<Entry>> {
         let entries = self.entries.borrow();
         Some(entries.as_ref()?.iter().find(|entry| ptr::addr_eq(entry.key, key)).cloned())
     }
 
-    /// What a new goroutine gets of them.
+    /// Returns the values that a new goroutine inherits.
     fn inherit(&self) -> Option<Box<Values>> {
-        // To clone a value may make others.
+        // Cloning a value may make others.
         let entries = self.entries.borrow().clone()?;
         let clone = |Entry { key, value }| Some(Entry { key, value: Some(key.inherit(&*value?)?) });
         let clones: Vec<_> = entries.into_iter().filter_map(clone).collect();
@@ -84,14 +85,14 @@ impl Values {
         Some(Box::new(Values { entries: RefCell::new(Some(clones)), begin: self.begin.clone() }))
     }
 
-    /// Has `begin` called where a goroutine begins that has inherited some of them, and that has
-    /// thread-locals of its own.
+    /// Sets the function that is called when a goroutine begins which has inherited some of these
+    /// values and has thread-locals of its own.
     #[cfg(feature = "tracing")]
     pub(crate) fn on_begin(&self, begin: fn(&Values)) {
         self.begin.set(Some(begin));
     }
 
-    /// Drops them, those that were made last first, and those that are made meanwhile.
+    /// Drops the values, the latest first, and also values that are made meanwhile.
     fn end(&self) {
         let last =
             || self.entries.borrow_mut().iter_mut().flatten().rev().find_map(|entry| entry.value.take());
@@ -104,7 +105,7 @@ impl Values {
     }
 }
 
-/// Ends the values of a thread when that ends.
+/// Ends the values of a thread when the thread ends.
 struct Ends;
 
 impl Drop for Ends {
@@ -114,23 +115,23 @@ impl Drop for Ends {
 }
 
 thread_local! {
-    /// The values of a thread that isn't a goroutine's. They are there to the last, also for each
-    /// other's destructors.
+    /// The values of a thread that isn't a goroutine's. They are never freed, so that their
+    /// destructors can use each other's values.
     static OF_THREAD: ManuallyDrop<Values> = const { ManuallyDrop::new(Values::new()) };
     static ENDS: Ends = const { Ends };
 }
 
-/// The goroutine whose values are those of the caller. None on a thread that isn't a goroutine's,
-/// or is one's only while it waits.
+/// Returns the goroutine whose values the caller uses. Returns none on a thread that isn't a
+/// goroutine's, or is a goroutine only while it waits.
 #[inline]
 fn whose() -> Option<&'static G> {
     getg().filter(|gp| gp.goid.get() != 0 && gp.m.get().is_none_or(|mp| !mp.isextra.get()))
 }
 
-/// Calls `f` with the values of the caller's goroutine, or thread; None if they have ended.
+/// Calls `f` with the values of the caller's goroutine or thread. Returns none if they have ended.
 pub(crate) fn with_values<R>(f: impl FnOnce(&Values) -> R) -> Option<R> {
     let Some(gp) = whose() else {
-        // If that has ended they have, too.
+        // Registers the destructor. If it has run, the values have ended, too.
         let _ = ENDS.try_with(|_| ());
         return Some(OF_THREAD.with(|values| f(values)));
     };
@@ -142,19 +143,19 @@ pub(crate) fn with_values<R>(f: impl FnOnce(&Values) -> R) -> Option<R> {
         values = Box::into_raw(Box::new(Values::new()));
         gp.ext.values.set(values.cast());
     }
-    // SAFETY: the goroutine's own, which drops them when its function has returned.
+    // SAFETY: they are the goroutine's own, which drops them only when its function has returned.
     Some(f(unsafe { &*values }))
 }
 
-/// What a goroutine is to have from the start.
+/// The values that a goroutine has from the start.
 pub(crate) struct Inherited(Option<Box<Values>>);
 
 impl Inherited {
-    /// Nothing: for a goroutine that isn't made on behalf of the caller, where no code of the
-    /// program's is to run.
+    /// No values: for a goroutine that isn't made on behalf of the caller, or where no code of the
+    /// program's may run.
     pub(crate) const NONE: Self = Inherited(None);
 
-    /// What the caller's goroutine, or thread, leaves to one that it makes.
+    /// Returns the values that a goroutine inherits from the caller's goroutine or thread.
     #[inline]
     pub(crate) fn new() -> Self {
         let none = whose().is_some_and(|maker| maker.ext.values.get().is_null());
@@ -167,7 +168,7 @@ impl Inherited {
         with_values(Values::inherit).flatten()
     }
 
-    /// Gives it to the new `gp`.
+    /// Gives the values to the new `gp`.
     #[inline]
     pub(crate) fn give(self, gp: &G) {
         if let Some(values) = self.0 {
@@ -176,22 +177,23 @@ impl Inherited {
     }
 }
 
-/// The goroutine is dead: the next one that has its G has no values.
+/// Forgets the values of a dead goroutine, so that the next goroutine with its G has none.
 #[inline(always)]
 pub(in crate::runtime) fn forget_values(gp: &G) {
     gp.ext.values.set(ptr::null_mut());
 }
 
-/// Whether something of `gp`'s own ends with it.
+/// Whether `gp` has thread-locals or values of its own, which end with it.
 pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
     gp.ext.kind.get().has_own_locals() || !gp.ext.values.get().is_null()
 }
 
-/// Calls what the inherited values of `gp` have [`on_begin`](Values::on_begin). The function of
-/// `gp`, which runs here, is about to be called. This may panic as the program's code does.
+/// Calls the function that the inherited values of `gp` have from [`on_begin`](Values::on_begin).
+/// `gp` runs here, and its function is about to be called. This may panic as the program's code
+/// does.
 #[inline(always)]
 pub(crate) fn call_on_begin(gp: &G) {
-    // Nobody but spans has something to begin.
+    // Only spans of `tracing` set such a function.
     if cfg!(feature = "tracing") && !gp.ext.values.get().is_null() {
         call_begin_of_values(gp);
     }
@@ -205,12 +207,12 @@ fn call_begin_of_values(gp: &G) {
     }
 }
 
-/// Drops the values of `gp`, and runs the destructors of its own thread-locals. The function of
-/// `gp`, which runs here, has returned.
+/// Drops the values of `gp`, and runs the destructors of its own thread-locals. `gp` runs here, and
+/// its function has returned.
 #[inline]
 pub(crate) fn drop_locals(gp: &G) {
     if gp.ext.values.get().is_null() {
-        // The destructors of thread-locals make none: nobody would drop them.
+        // The destructors of thread-locals mustn't make values: nobody would drop these.
         gp.ext.values.set(ENDED.cast());
     } else {
         drop_values(gp);
@@ -225,10 +227,10 @@ fn drop_values(gp: &G) {
     if values == ENDED {
         return;
     }
-    // SAFETY: not ENDED and not null, as the caller has seen, it is the goroutine's own; what runs
-    // while they end sees them.
+    // SAFETY: the pointer is neither ENDED nor null, as the caller has seen. The values are the
+    // goroutine's own, and code that runs while they end sees them.
     unsafe { (*values).end() };
     gp.ext.values.set(ENDED.cast());
-    // SAFETY: with_values has made it, or `give` has it from a box; nobody finds it any more.
+    // SAFETY: with_values or `give` took the pointer from a box, and nobody finds it any more.
     drop(unsafe { Box::from_raw(values) });
 }

@@ -1,13 +1,12 @@
 //! The mutex's protocol: Go's `lock2` and `unlock2` without the bookkeeping.
 //!
-//! Go's mutex is one word that is unlocked, locked, or locked while somebody sleeps, perhaps. To
-//! unlock it is to swap in *unlocked*: a plain store could overwrite a *sleeping* that has just
-//! come, and the sleeper would be forgotten. But a swap waits until everything that the critical
-//! section wrote has left the store buffer, and in a short section that is most of the cost. On the
-//! machine this was measured on, a locked section with two stores takes 13.5 ns with a swap at its
-//! end, and 7.2 ns with a store. The scheduler and the channels are made of such sections. So here
-//! the mutex is two words. Only the owner writes the first word, and `unlock` is a store and a
-//! load:
+//! Go's mutex is one word that is unlocked, locked, or locked while somebody sleeps, perhaps. An
+//! unlock swaps in *unlocked*: a plain store could overwrite a *sleeping* that was just written,
+//! and the sleeper would be forgotten. But a swap waits until everything that the critical section
+//! wrote has left the store buffer, and in a short section that is most of the cost. On the machine
+//! this was measured on, a locked section with two stores takes 13.5 ns with a swap at its end, and
+//! 7.2 ns with a store. The scheduler and the channels are made of such sections. So here the mutex
+//! is two words. Only the owner writes the first word, and `unlock` is a store and a load:
 //!
 //! ```text
 //!     unlock                             a thread that must sleep
@@ -18,12 +17,13 @@
 //! ```
 //!
 //! One of the two must see the other: either (2) sees the 1, or (4) finds the lock free. The
-//! processor may do (2) before (1), which would break it, and the fence against that is what we
-//! set out to save. The sleeper pays for both: `membarrier` makes every running thread of the
-//! process execute a full barrier between (3) and (4). If that falls before (1), then (2) comes
-//! later and sees the 1; if it falls after (1), then (4) finds the lock free, or taken again by
-//! somebody whose unlock comes later still. Sleeping costs a system call anyway, and comes after
-//! a round of spinning, so it is rare. Where the kernel has no `membarrier`, unlock has the fence.
+//! processor may do (2) before (1), and then neither sees the other. A fence would prevent that,
+//! but its cost is what two words are to save. The sleeper pays for both: `membarrier` makes every
+//! running thread of the process execute a full barrier between (3) and (4). If the barrier falls
+//! before (1), then (2) comes later and sees the 1. If it falls after (1), then (4) finds the lock
+//! free, or taken again by a thread whose unlock comes later still. Sleeping costs a system call
+//! anyway, and comes after a round of spinning, so it is rare. Where the kernel has no
+//! `membarrier`, unlock has the fence.
 //!
 //! The futex is the word that an unlock clears before it wakes: a sleeper that isn't in the kernel
 //! yet finds it cleared, and tries again. An unlock wakes one sleeper, which puts the 1 back when
@@ -63,7 +63,7 @@ fn mutex_contended(key: &MutexKey) -> bool {
     key32(key).load(Ordering::Relaxed) != NOBODY
 }
 
-/// Tries for a while to take a lock; says whether it got it.
+/// Tries for a while to take a lock. Returns whether it did.
 pub(super) fn spin(take_if_free: impl Fn() -> bool) -> bool {
     let backoff = Backoff::new();
     for _ in 0..ACTIVE_SPIN {
@@ -113,8 +113,8 @@ impl MutexKey {
 
     /// Releases the lock. Its memory must stay until this returns.
     ///
-    /// Whether it was held is checked by the ranks, in debug builds, and not here: to read a word
-    /// shortly after the CAS that changed it costs as much as another CAS.
+    /// The ranks check in debug builds that the lock was held. This doesn't: reading a word shortly
+    /// after the CAS that changed it costs as much as another CAS.
     #[inline(always)]
     pub(in crate::runtime) fn unlock(&self) {
         self.locked.store(UNLOCKED, Ordering::Release);

@@ -1,15 +1,16 @@
 //! Locks for the runtime's own data: Go's `lock_futex.go` and `lockrank*.go`.
 //!
-//! They block the thread; goroutines have `sync` for that. While one is held `m.locks` isn't 0, so
-//! its holder is neither preempted nor moved. Nobody parks with one held: a park that is to release
-//! a lock hands it to `gopark`, which does so on g0, when the goroutine is off its stack.
+//! They block the thread; a lock that parks a goroutine is in `sync`. While a lock is held,
+//! `m.locks` isn't 0, so its holder is neither preempted nor moved. No goroutine parks with a lock
+//! held. A park that is to release a lock hands it to `gopark`, which releases it on g0, when the
+//! goroutine is off its stack.
 //!
 //! - A lock is taken in the order of its rank: `rank.rs` has the table, and debug builds check it.
-//!   A lock that no rank was given is a *leaf*, under which no other leaf is taken.
+//!   A lock without a rank is a *leaf*: no other leaf is taken while it is held.
 //! - An unlock looks at the lock once more after another thread may have got it. So a lock that a
 //!   park releases is never in memory that is given back: `key.rs` says why.
-//! - A note is slept on by one thread and woken by one, once each, before it is cleared again. The
-//!   sleeper is on g0, or a thread that isn't ours; a goroutine sleeps on one in a system call
+//! - One thread sleeps on a note and one wakes it, once each, before the note is cleared again. The
+//!   sleeper is on g0, or a thread that isn't ours. A goroutine sleeps on a note in a system call
 //!   (`notetsleepg`, in `sched`).
 //!
 //! # Files

@@ -25,8 +25,8 @@ pub(crate) fn lock(l: &Mutex) {
     lock_on(this_m(), l);
 }
 
-/// [`lock`] for a caller that knows its M: to find it takes three loads, each of which waits for
-/// the one before, and that would be felt where goroutines are switched.
+/// [`lock`] for a caller that knows its M. Finding the M takes three loads, each of which waits for
+/// the load before, and that would show in a switch of goroutines.
 #[inline(always)]
 pub(in crate::runtime) fn lock_on(mp: Option<&'static M>, l: &Mutex) {
     lock_with_rank(mp, l, get_lock_rank(l));
@@ -38,12 +38,12 @@ pub(in crate::runtime) fn lock_ranked(l: &Mutex, rank: LockRank) {
     lock_with_rank(this_m(), l, rank);
 }
 
-/// [`lock`], if nobody has the lock; says whether that is so.
+/// Takes the lock if nobody has it. Returns whether it did.
 pub(in crate::runtime) fn try_lock(l: &Mutex) -> bool {
     try_lock_with_rank(this_m(), l)
 }
 
-/// Releases the lock, whose memory stays until this returns. Go's `unlock`.
+/// Releases the lock. Its memory must stay until this returns. Go's `unlock`.
 #[inline(always)]
 pub(crate) fn unlock(l: &Mutex) {
     unlock_on(this_m(), l);
@@ -55,7 +55,7 @@ pub(in crate::runtime) fn unlock_on(mp: Option<&'static M>, l: &Mutex) {
     drop(unlock_and_hold(mp, l));
 }
 
-/// [`unlock_on`] of an M that keeps its P, while what this returns lives.
+/// [`unlock_on`], but the M keeps its P as long as the returned value lives.
 #[inline(always)]
 pub(in crate::runtime) fn unlock_and_hold(mp: Option<&'static M>, l: &Mutex) -> Option<Held> {
     unlock_with_rank(mp, l)
@@ -71,7 +71,7 @@ pub(super) fn lock2(mp: Option<&'static M>, key: &MutexKey) {
     key.lock();
 }
 
-/// [`lock2`], if nobody has the lock; says whether that is so.
+/// [`lock2`] if nobody has the lock. Returns whether it took the lock.
 pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
     let held = mp.map(hold_p);
     let locked = key.try_lock();
@@ -84,8 +84,8 @@ pub(super) fn try_lock2(mp: Option<&'static M>, key: &MutexKey) -> bool {
     locked
 }
 
-/// [`unlock`](super::unlock) without the rank's bookkeeping; the M keeps its P for as long as the
-/// caller wants. Go's `unlock2`.
+/// [`unlock`](super::unlock) without the rank's bookkeeping. The M keeps its P as long as the
+/// returned value lives. Go's `unlock2`.
 #[inline(always)]
 pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
     key.unlock();
@@ -100,17 +100,19 @@ pub(super) fn unlock2(mp: Option<&'static M>, key: &MutexKey) -> Option<Held> {
 
 #[cfg(feature = "std")]
 thread_local! {
-    /// How many locks a thread that isn't ours holds.
+    /// The number of locks that a thread which isn't ours holds.
     static FOREIGN_LOCKS: Cell<i32> = const { Cell::new(0) };
 }
 
-/// How many locks this thread, which isn't ours, holds, or is about to take. In a handler, too.
+/// Returns how many locks this thread, which isn't ours, holds or is about to take. A signal
+/// handler may call this.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn foreign_locks() -> i32 {
     FOREIGN_LOCKS.get()
 }
 
-/// Counts a lock of a thread that isn't ours: one that its signal handler mustn't wait for.
+/// Adds to the number of locks of a thread that isn't ours. Its signal handler mustn't wait for
+/// these.
 #[inline(always)]
 fn count_foreign(_more: i32) {
     #[cfg(feature = "std")]

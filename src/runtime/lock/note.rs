@@ -9,14 +9,15 @@ use crate::runtime::data::runtime2::{M, Note};
 
 /// Makes a note ready to be slept on. Go's `noteclear`.
 pub(crate) fn noteclear(n: &Note) {
-    // Relaxed: the lock or the flag that tells the next waker of the note orders this before it.
+    // Relaxed: the next waker learns of the note by a lock or a flag, which orders this store
+    // before the wake.
     n.key.store(0, Ordering::Relaxed);
 }
 
-/// Wakes the sleeper, or lets a sleep to come return at once. Go's `notewakeup`.
+/// Wakes the sleeper. If there is none yet, the next sleep returns at once. Go's `notewakeup`.
 ///
-/// After the swap only the note's address is used: the sleeper may have returned by
-/// then, and the note be gone.
+/// After the swap only the note's address is used: the sleeper may have returned by then, and the
+/// note may be gone.
 pub(crate) fn notewakeup(n: &Note) {
     // Release pairs with the acquire in notetsleep_internal: the sleeper sees what was done before.
     let old = n.key.swap(1, Ordering::Release);
@@ -26,14 +27,13 @@ pub(crate) fn notewakeup(n: &Note) {
     futexwakeup(&n.key, 1);
 }
 
-/// Sleeps until the note is woken. On g0, or on a thread that isn't ours. Go's
-/// `notesleep`.
+/// Sleeps until the note is woken. Called on g0, or on a thread that isn't ours. Go's `notesleep`.
 pub(in crate::runtime) fn notesleep(n: &Note) {
     notetsleep(n, -1);
 }
 
-/// Sleeps at most `ns` nanoseconds, forever if negative; says whether the note
-/// was woken. Go's `notetsleep`.
+/// Sleeps at most `ns` nanoseconds, or without a limit if `ns` is negative. Returns whether the
+/// note was woken. Go's `notetsleep`.
 pub(in crate::runtime) fn notetsleep(n: &Note, ns: i64) -> bool {
     let mp = getg().and_then(|gp| {
         let mp = gp.m.get();
@@ -45,7 +45,7 @@ pub(in crate::runtime) fn notetsleep(n: &Note, ns: i64) -> bool {
     notetsleep_internal(n, ns, mp)
 }
 
-/// The loop of all sleeps on a note; `mp`, if there is one, is noted as blocked. Go's
+/// Sleeps on a note: the loop behind all sleeps. Marks `mp`, if there is one, as blocked. Go's
 /// `notetsleep_internal`.
 pub(in crate::runtime) fn notetsleep_internal(n: &Note, ns: i64, mp: Option<&'static M>) -> bool {
     let woken = || n.key.load(Ordering::Acquire) != 0;

@@ -1,8 +1,8 @@
 //! The lock of a port's in C: Go's `lock_futex.go` as it is, without the bookkeeping.
 //!
 //! The runtime's own locks are read once more after they were released, so their memory stays
-//! (`key.rs`). A port frees its objects, and the locks in them, as soon as it has the last
-//! reference, or when the goroutine goes on that has parked and released the lock. So here a
+//! (`key.rs`). A port may free an object, and the lock in it, as soon as it has the last reference.
+//! It may also do so when a goroutine that parked, and so released the lock, goes on. So here a
 //! release is one swap, after which only the word's address is used. The swap costs some 6 ns more.
 
 use std::mem;
@@ -15,10 +15,10 @@ use crate::runtime::lock::key::spin;
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
-/// Locked, and somebody may sleep until it is released.
+/// Locked, and a thread may be sleeping until the release.
 const SLEEPING: u32 = 2;
 
-/// A lock of a port's. All zeros is one that nobody has.
+/// A lock of a port's. Zeroed memory is an unlocked lock.
 #[repr(C, align(8))]
 #[derive(Default)]
 pub(crate) struct PortMutex {
@@ -54,7 +54,7 @@ impl PortMutex {
         }
     }
 
-    /// Releases the lock, whose memory may be gone from the swap on. Says whether it was held.
+    /// Releases the lock. After the swap its memory may be gone. Returns whether the lock was held.
     pub(super) fn unlock(&self) -> bool {
         let was = self.key.swap(UNLOCKED, Ordering::Release);
         if was == SLEEPING {

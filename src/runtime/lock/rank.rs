@@ -5,7 +5,7 @@
 //! That table has no cycle, so no two threads can wait for each other.
 //!
 //! An M notes the locks that it holds in `m.locks_held`. A thread that isn't ours has no M, and its
-//! locks are not checked. A select locks any number of channels, in an order of its own: only the
+//! locks are not checked. A select locks any number of channels, in an order of its own. Only the
 //! first is noted, and stands for all.
 
 #[cfg(not(debug_assertions))]
@@ -17,7 +17,7 @@ use std::fmt;
 
 use crate::runtime::data::runtime2::Mutex;
 
-/// A rank; locks of a lower rank are taken first. Zero is no rank.
+/// A rank. Locks of a lower rank are taken first. Zero means no rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct LockRank(pub(in crate::runtime) i32);
@@ -63,9 +63,9 @@ ranks! {
     LEAF = 1000
 }
 
-/// For each rank, those that may be held when it is taken: the part of Go's table
-/// that concerns a scheduler's locks. A leaf isn't listed: it may be taken under
-/// anything but another leaf.
+/// For each rank, the ranks that may be held when it is taken: the part of Go's table that concerns
+/// a scheduler's locks. Leaves aren't listed: a leaf may be taken under any lock except another
+/// leaf.
 #[cfg_attr(not(debug_assertions), expect(dead_code))]
 const PARTIAL_ORDER: &[(LockRank, &[LockRank])] = {
     type R = LockRank;
@@ -113,7 +113,7 @@ const STACK_LOCKS: &[LockRank] = {
 };
 
 impl Mutex {
-    /// An unlocked mutex of no rank. Zeroed memory is one too.
+    /// Returns an unlocked mutex without a rank. Zeroed memory is one, too.
     pub(crate) const fn new() -> Self {
         // SAFETY: all fields are integers, so zero is valid: an unlocked key, and no rank.
         unsafe { std::mem::zeroed() }
@@ -132,7 +132,7 @@ mod on {
     use crate::runtime::lock::mutex::{lock2, try_lock2, unlock2};
     use crate::runtime::lock::rank::{LockRank, PARTIAL_ORDER};
 
-    /// How often the world is stopped: 0 or 1. Go's `worldIsStopped`.
+    /// 1 if the world is stopped, else 0. Go's `worldIsStopped`.
     static WORLD_IS_STOPPED: AtomicU32 = AtomicU32::new(0);
 
     /// Sets a lock's rank, before its first use. Go's `lockInit`.
@@ -140,7 +140,7 @@ mod on {
         l.lock_rank_struct.rank.set(rank.0);
     }
 
-    /// A lock's rank; one without a rank is a leaf. Go's `getLockRank`.
+    /// Returns a lock's rank. A lock without a rank is a leaf. Go's `getLockRank`.
     pub(in crate::runtime::lock) fn get_lock_rank(l: &Mutex) -> LockRank {
         match l.lock_rank_struct.rank.get() {
             0 => LockRank::LEAF,
@@ -155,7 +155,7 @@ mod on {
     /// Takes a lock as one of the given rank. Go's `lockWithRank`.
     pub(in crate::runtime::lock) fn lock_with_rank(mp: Option<&'static M>, l: &Mutex, rank: LockRank) {
         if let Some(mp) = mp {
-            // What is noted here is consistent where a signal handler may take a lock.
+            // Keeps the list consistent for a signal handler that takes a lock.
             let _held = hold_p(mp);
             note_held(mp, addr(l), rank);
             return lock2(Some(mp), &l.key);
@@ -163,8 +163,8 @@ mod on {
         lock2(None, &l.key);
     }
 
-    /// Takes a lock if nobody has it, and says whether it did. A thread that doesn't wait may try
-    /// any lock, whatever it holds.
+    /// Takes a lock if nobody has it. Returns whether it did. A thread that doesn't wait may try
+    /// any lock, whichever locks it holds.
     pub(in crate::runtime::lock) fn try_lock_with_rank(mp: Option<&'static M>, l: &Mutex) -> bool {
         let _held = mp.map(hold_p);
         let locked = try_lock2(mp, &l.key);
@@ -200,7 +200,7 @@ mod on {
         mp.locks_held_len.set(i + 1);
     }
 
-    /// Takes a lock off those that `mp` holds; says whether it was noted.
+    /// Removes a lock from those that `mp` holds. Returns whether the lock was noted.
     fn note_released(mp: &M, lock_addr: usize, rank: Option<LockRank>) -> bool {
         let len = mp.locks_held_len.get();
         let found = (0..len).rev().find(|&i| {
@@ -266,7 +266,7 @@ mod on {
         unlock2(mp, &l.key)
     }
 
-    /// Takes back what [`acquire_lock_rank`] noted. Go's `releaseLockRank`.
+    /// Removes the rank that [`acquire_lock_rank`] noted. Go's `releaseLockRank`.
     pub(in crate::runtime) fn release_lock_rank(rank: LockRank) {
         if let Some(mp) = this_m()
             && !note_released(mp, 0, Some(rank))
@@ -276,7 +276,7 @@ mod on {
         }
     }
 
-    /// Checks that a lock could be taken here, on a path where it seldom is. Go's
+    /// Checks that a lock may be taken here, on a path that seldom takes it. Go's
     /// `lockWithRankMayAcquire`.
     pub(in crate::runtime) fn lock_with_rank_may_acquire(l: &Mutex, rank: LockRank) {
         if let Some(mp) = this_m() {
@@ -388,7 +388,7 @@ mod on {
     }
 }
 
-/// The same names in release builds: nothing.
+/// The same names in release builds, where they do nothing.
 #[cfg(not(debug_assertions))]
 mod off {
     use crate::runtime::base::this::Held;

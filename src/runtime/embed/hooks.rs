@@ -9,35 +9,35 @@ use crate::runtime::base::debug::set_detach;
 use crate::runtime::data::adjust_info::AdjustInfo;
 use crate::runtime::data::runtime2::{G, P};
 
-/// Functions of an embedder, called by the scheduler; none at first.
+/// Functions of an embedder that the scheduler calls. At first there are none.
 ///
-/// They run on g0, on a stack of some 200 KiB, must not panic and must not park.
+/// They run on g0, on a stack of some 200 KiB. They must not panic and must not park.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hooks {
-    /// A P is set up: allocate its `mcache`. Go's `p.init`. GOMAXPROCS may change by itself
-    /// whenever the world isn't stopped, until the program sets it: a collector that can't have
-    /// that in a cycle sets it first.
+    /// A P is set up: allocate its `mcache`. Go's `p.init`. Until the program sets GOMAXPROCS, it
+    /// may change by itself whenever the world isn't stopped. A collector that can't tolerate that
+    /// in a cycle sets it first.
     pub p_init: Option<fn(&P)>,
     /// A P is given up, with the world stopped: free its `mcache`, flush its buffers. Go's
     /// `p.destroy`.
     pub p_destroy: Option<fn(&P)>,
-    /// An M got a P: what must happen before it allocates. Go's
-    /// `mcache.prepareForSweep`, in `acquirep`.
+    /// An M got a P: do what must happen before it allocates. Go's `mcache.prepareForSweep`, in
+    /// `acquirep`.
     pub acquirep: Option<fn(&P)>,
-    /// A worker of the collector that should run on this P now, in state
-    /// [`GWAITING`](crate::runtime2::GWAITING), or null; asked before all other work.
-    /// Go's `findRunnableGCWorker`.
+    /// Returns a worker of the collector that should run on this P now, in state
+    /// [`GWAITING`](crate::runtime2::GWAITING), or null. Called before all other work. Go's
+    /// `findRunnableGCWorker`.
     pub find_runnable_gc_worker: Option<fn(&P) -> *mut G>,
     /// A goroutine has ended: drop its `_defer` and `_panic` chains. Go's `gdestroy`.
     pub gdestroy: Option<fn(&G)>,
-    /// The stack of a goroutine has been moved: adjust what is in its `_defer` and `_panic` chains,
-    /// whose heads are adjusted already. The old stack is still there. Go's `adjustdefers` and
-    /// `adjustpanics`, in `copystack`.
+    /// The stack of a goroutine has been moved: adjust the entries of its `_defer` and `_panic`
+    /// chains. The heads are adjusted already, and the old stack is still there. Go's
+    /// `adjustdefers` and `adjustpanics`, in `copystack`.
     pub copystack: Option<fn(&G, &AdjustInfo)>,
 }
 
-/// The hooks in force, who gets events, and whether hooks were registered: in one cache line, as
-/// each round of the scheduler reads it.
+/// The hooks in force, the listener to events, and whether hooks were registered: in one cache
+/// line, as each round of the scheduler reads it.
 #[repr(align(64))]
 struct Registry {
     hooks: UnsafeCell<Hooks>,
@@ -80,7 +80,7 @@ pub unsafe fn set_hooks(hooks: Hooks) {
     assert!(set, "gosched: hooks were registered already, and there can be one set");
 }
 
-/// [`set_hooks`]; false if hooks were registered before.
+/// [`set_hooks`], but returns false if hooks were registered before.
 ///
 /// # Safety
 /// As [`set_hooks`].
@@ -105,7 +105,7 @@ pub(in crate::runtime) fn hooks() -> &'static Hooks {
     unsafe { &*REGISTRY.hooks.get() }
 }
 
-/// The word that holds who gets events, for `trace.rs`.
+/// Returns the word that holds the listener to events, for `trace.rs`.
 #[inline(always)]
 pub(super) fn listener() -> &'static AtomicPtr<()> {
     &REGISTRY.listener

@@ -1,13 +1,13 @@
-//! Where an embedder and a tracer hang in.
+//! The places where an embedder and a tracer are called.
 //!
-//! What Go's scheduler does for its allocator, its collector and its deferred calls is a hook here:
-//! a function that an embedder registers once, before the runtime starts. A tracer is one function,
-//! which gets every event. Both are in one cache line, which each round of the scheduler reads;
-//! unset, a hook and an event cost a load and a branch.
+//! Where Go's scheduler serves its allocator, its collector and its deferred calls, this one calls
+//! a hook: a function that an embedder registers once, before the runtime starts. A tracer is one
+//! function, which gets every event. Both are in one cache line, which each round of the scheduler
+//! reads. A hook or an event that is unset costs a load and a branch.
 //!
-//! They run on g0, in the middle of something: so they neither park nor unwind. A tracer may be
-//! called with the scheduler's locks held, and calls nothing of the crate but what `set_tracer`
-//! names.
+//! Hooks and tracers run on g0, while the scheduler is in the middle of something, so they neither
+//! park nor unwind. A tracer may be called with the scheduler's locks held. Of this crate, it calls
+//! only the functions that `set_tracer` names.
 //!
 //! # Files
 //!

@@ -17,22 +17,23 @@ pub struct CodePlace<'a> {
     pub own: bool,
 }
 
-/// Passes on the functions at an address, the innermost first where calls were inlined. If it
-/// passes none, the program's own symbols are looked up. The address is in an instruction; for a
-/// caller, in that of the call.
+/// Passes the functions at an address to `found`, the innermost first where calls were inlined. If
+/// it passes none, the program's own symbols are looked up. The address lies in an instruction; for
+/// a caller, in the call instruction.
 pub type Symbolizer = fn(pc: usize, found: &mut dyn FnMut(CodePlace<'_>));
 
 static SYMBOLIZER: OnceLock<Symbolizer> = OnceLock::new();
 
-/// Sets the function that names code, once and for all. It is asked for each address that a report,
-/// a trace or a profile shows. Go's `funcline`, in `symtab.go`, has tables of its compiler's.
+/// Sets the function that names code, once and for all. The runtime calls it for each address that
+/// a report, a trace or a profile shows. Go's `funcline`, in `symtab.go`, has tables that its
+/// compiler makes.
 ///
-/// `f` is called on g0, or on a thread that isn't ours, on several at once, and in the report of a
-/// fatal error. So it takes no lock that a goroutine may hold, and doesn't allocate. It must not
-/// panic.
+/// `f` is called on g0 or on a thread that isn't ours, on several threads at once, and in the
+/// report of a fatal error. So it takes no lock that a goroutine may hold, and doesn't allocate. It
+/// must not panic.
 ///
 /// # Errors
-/// [`AlreadyExists`](io::ErrorKind::AlreadyExists): there is one.
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists): the function was set before.
 pub fn set_symbolizer(f: Symbolizer) -> io::Result<()> {
     let taken = || {
         io::Error::new(io::ErrorKind::AlreadyExists, "there is a symbolizer already, and there can be one")
@@ -40,7 +41,7 @@ pub fn set_symbolizer(f: Symbolizer) -> io::Result<()> {
     SYMBOLIZER.set(f).map_err(|_| taken())
 }
 
-/// The function that names code, besides the program's own symbols.
+/// Returns the function that names code which the program's own symbols don't.
 pub(in crate::runtime) fn symbolizer() -> Option<Symbolizer> {
     SYMBOLIZER.get().copied()
 }

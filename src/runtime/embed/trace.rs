@@ -64,7 +64,8 @@ pub enum Event<'a> {
     Gomaxprocs(i32),
 }
 
-/// A function that gets each [`Event`] on the thread where it happens, and at that moment.
+/// A function that gets each [`Event`] at the moment when it happens, and on the thread where it
+/// happens.
 pub type Tracer = fn(Event<'_>);
 
 /// Registers a tracer, once, before the runtime starts or while it runs. A tracer that is
@@ -92,12 +93,12 @@ pub unsafe fn set_tracer(f: Tracer) {
     assert!(set, "gosched: a tracer was registered already, and there can be one");
 }
 
-/// [`set_tracer`]; false if a tracer was registered before.
+/// [`set_tracer`], but returns false if a tracer was registered before.
 ///
 /// # Safety
 /// As [`set_tracer`].
 pub(crate) unsafe fn try_set_tracer(f: Tracer) -> bool {
-    // Release pairs with the fence in call: what the tracer needs was made before.
+    // Release pairs with the fence in call: the data that the tracer needs was made before.
     let set = TRACER.compare_exchange(ptr::null_mut(), f as *mut (), Ordering::Release, Ordering::Relaxed);
     if set.is_ok() {
         listen();
@@ -105,10 +106,10 @@ pub(crate) unsafe fn try_set_tracer(f: Tracer) -> bool {
     set.is_ok()
 }
 
-/// What was registered by [`set_tracer`], or null.
+/// The function that [`set_tracer`] registered, or null.
 static TRACER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// What was set by [`set_recorder`], or null.
+/// The function that [`set_recorder`] set, or null.
 static RECORDER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// Sets the runtime's own tracer, which gets events beside a registered one; `None` removes it. A
@@ -116,13 +117,13 @@ static RECORDER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// that a goroutine may hold.
 pub(in crate::runtime) fn set_recorder(f: Option<Tracer>) {
     let f = f.map_or(ptr::null_mut(), |f| f as *mut ());
-    // Release pairs with the fence in call: what the recorder needs was made before.
+    // Release pairs with the fence in call: the data that the recorder needs was made before.
     RECORDER.store(f, Ordering::Release);
     listen();
 }
 
-/// Sets the function that gets events to the tracer, the recorder or [`both`], also if another
-/// thread changes these meanwhile.
+/// Makes the tracer, the recorder or [`both`] the function that gets events, even if another thread
+/// changes these meanwhile.
 fn listen() {
     let who = || match (TRACER.load(Ordering::SeqCst), RECORDER.load(Ordering::SeqCst)) {
         (tracer, recorder) if recorder.is_null() => tracer,
@@ -145,8 +146,8 @@ fn both(event: Event<'_>) {
     for f in [&RECORDER, &TRACER] {
         let f = f.load(Ordering::Acquire);
         if !f.is_null() {
-            // SAFETY: what isn't null is a Tracer, of which set_tracer or set_recorder made this
-            // pointer.
+            // SAFETY: a pointer that isn't null was made from a Tracer, by set_tracer or
+            // set_recorder.
             unsafe { mem::transmute::<*mut (), Tracer>(f)(event) }
         }
     }
@@ -164,7 +165,7 @@ pub(in crate::runtime) fn listened() -> bool {
     !listener().load(Ordering::Relaxed).is_null()
 }
 
-/// Passes an event to its listener; without one, doesn't make the event.
+/// Passes an event to the listener. Without a listener, the event isn't made.
 #[inline(always)]
 pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
     let f = listener().load(Ordering::Relaxed);
@@ -178,7 +179,7 @@ pub(in crate::runtime) fn trace<'a>(event: impl FnOnce() -> Event<'a>) {
 fn call<'a>(f: *mut (), event: impl FnOnce() -> Event<'a>) {
     // Pairs with the releases in set_tracer and set_recorder.
     fence(Ordering::Acquire);
-    // SAFETY: what isn't null is a Tracer, of which listen has got this pointer.
+    // SAFETY: a pointer that isn't null was made from a Tracer, and stored by listen.
     let f = unsafe { mem::transmute::<*mut (), Tracer>(f) };
     systemstack(|| f(event()));
 }

@@ -1,9 +1,9 @@
 //! The time of an exploration: it stands still while a goroutine can run, and then jumps to the
 //! next timer.
 //!
-//! It begins with the real time, so that an `Instant` of std's is a little later than one of the
-//! run's, and no more. Its timers are in a heap like that of a P, and by the same functions; the P
-//! of that heap has nothing else, and is nobody's.
+//! It begins with the real time, so that an `Instant` of std's is only a little later than the
+//! run's. Its timers are in a heap of a P, handled by the same functions. That P has nothing but
+//! timers, and no M ever has it.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::sync::OnceLock;
@@ -42,7 +42,7 @@ unsafe impl Sync for Heap {}
 fn heap() -> &'static P {
     static HEAP: OnceLock<Heap> = OnceLock::new();
     let Heap(heap) = HEAP.get_or_init(|| {
-        // SAFETY: a P isn't of size 0; all zero is a valid one, and it is leaked.
+        // SAFETY: a P isn't of size 0; all zero is a valid P; and this P is leaked.
         let heap = unsafe { alloc_zeroed(Layout::new::<P>()).cast::<P>().as_ref() };
         let Some(heap) = heap else { throw("out of memory for the clock of an exploration") };
         lock_init(&heap.timers_lock, LockRank::TIMERS);
@@ -51,7 +51,7 @@ fn heap() -> &'static P {
     heap
 }
 
-/// Whether the caller lives in the run's time.
+/// Whether the run's time is the caller's time.
 #[inline]
 pub(super) fn is_ours() -> bool {
     exploring() && ours()
@@ -65,32 +65,33 @@ fn ours() -> bool {
     }
 }
 
-/// The time in nanoseconds: the run's, for a goroutine of an exploration and its timers, and else
-/// the clock's.
+/// Returns the time in nanoseconds: the run's for a goroutine of an exploration and its timers,
+/// otherwise the clock's.
 #[inline]
 pub(crate) fn now() -> i64 {
     if is_ours() { NOW.load(Ordering::Relaxed) } else { nanotime() }
 }
 
-/// The same as an `Instant`.
+/// [`now`] as an `Instant`.
 #[inline]
 pub(crate) fn instant_now() -> Instant {
     if is_ours() { instant(NOW.load(Ordering::Relaxed)) } else { Instant::now() }
 }
 
-/// A time of a run as an `Instant`. Where std's clock is the run's, it is exactly that one's.
+/// Returns a time of a run as an `Instant`. Where std's clock is the run's, that clock would return
+/// exactly this `Instant`.
 fn instant(now: i64) -> Instant {
     static PAIR: OnceLock<(Instant, i64)> = OnceLock::new();
     at(now, PAIR.get_or_init(|| pair(stds_clock)))
 }
 
-/// The instant at which the clock of the pair says `ns`.
+/// Returns the instant at which the clock of the pair shows `ns`.
 fn at(ns: i64, &(instant, nanos): &(Instant, i64)) -> Instant {
     let distance = Duration::from_nanos(ns.abs_diff(nanos));
     if ns < nanos { instant - distance } else { instant + distance }
 }
 
-/// What `Instant::now` reads, in nanoseconds: this calls the same function.
+/// Returns the clock that `Instant::now` reads, in nanoseconds, by the same function.
 #[cfg(feature = "std")]
 fn stds_clock() -> i64 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
@@ -102,8 +103,8 @@ fn stds_clock() -> i64 {
 #[cfg(not(feature = "std"))]
 use nanotime as stds_clock;
 
-/// The instant at which [`now`] was `ns`, which has passed: never earlier than that, and not in the
-/// future.
+/// Returns the instant at which [`now`] was `ns`, a time that has passed. The result is never too
+/// early, and not in the future.
 pub(in crate::runtime) fn instant_of(ns: i64) -> Instant {
     if is_ours() {
         return instant(ns);
@@ -112,8 +113,8 @@ pub(in crate::runtime) fn instant_of(ns: i64) -> Instant {
     at(ns, PAIR.get_or_init(|| pair(nanotime))).min(Instant::now())
 }
 
-/// One moment by std's clock and by `clock`, which count the same but can't be converted. The
-/// instant is the later one, by as little as possible.
+/// Returns one moment by std's clock and by `clock`, two clocks that count alike but can't be
+/// converted. The instant is the later of the two, by as little as possible.
 fn pair(clock: fn() -> i64) -> (Instant, i64) {
     let look = |_| {
         let (before, nanos, instant) = (Instant::now(), clock(), Instant::now());
@@ -124,13 +125,13 @@ fn pair(clock: fn() -> i64) -> (Instant, i64) {
     best.map_or_else(|| throw("no look at the clock"), |(_, pair)| pair)
 }
 
-/// The P that a timer is to be started on, instead of the caller's.
+/// Returns the P on which a timer is to be started, if that isn't the caller's.
 #[inline]
 pub(in crate::runtime) fn timers_p() -> Option<&'static P> {
     if is_ours() { Some(heap()) } else { None }
 }
 
-/// Sets the time to the real one, which it returns: a run begins.
+/// Begins a run: sets the time to the real time, and returns it.
 pub(in crate::runtime) fn start() -> i64 {
     heap();
     let now = nanotime();
@@ -144,13 +145,14 @@ pub(in crate::runtime) fn start() -> i64 {
 #[cfg(feature = "std")]
 static BEGUN: AtomicI64 = AtomicI64::new(0);
 
-/// What `CLOCK_REALTIME` says when a run begins, in nanoseconds: 2000-01-01, as in Go's
-/// `testing/synctest`. A program may make decisions by it, and they are to be the same in each run.
+/// The time of `CLOCK_REALTIME` when a run begins, in nanoseconds: 2000-01-01, as in Go's
+/// `testing/synctest`. A program may make decisions by this clock, and they must be the same in
+/// each run.
 #[cfg(feature = "std")]
 const REALTIME: i64 = 946_684_800_000_000_000;
 
-/// What one of the kernel's clocks says in the run that the caller lives in, in nanoseconds; none
-/// if it lives in no run, or the clock is one for something else.
+/// Returns the time of one of the kernel's clocks in the caller's run, in nanoseconds. Returns none
+/// if the caller is in no run, or if the clock doesn't show the time.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn time_of_run(clock: clockid_t) -> Option<i64> {
     let now = is_ours().then(|| NOW.load(Ordering::Relaxed))?;
@@ -163,14 +165,14 @@ pub(in crate::runtime) fn time_of_run(clock: clockid_t) -> Option<i64> {
     }
 }
 
-/// Jumps to the next timer, and puts all that are due then into `due`. False if there is none that
-/// could wake somebody.
+/// Jumps to the next timer, and puts all timers that are due then into `due`. Returns false if
+/// there is no timer that could wake a goroutine.
 pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
     let heap = heap();
     while due.is_empty() {
         let next = nobarrier_wake_time(heap);
-        // The end of the clock never comes: it stands for no time limit, and what is set on it for
-        // each period would be due again and again.
+        // MAX_WHEN never comes: it stands for no time limit, and a periodic timer set to it would
+        // be due again and again.
         if next == 0 || next == MAX_WHEN {
             return false;
         }
@@ -190,9 +192,9 @@ pub(super) fn advance(due: &mut Vec<Taken>) -> bool {
     true
 }
 
-/// Whether somebody may be woken by the timer, whose heap is locked. A timer feeds a channel in
-/// vain where nobody waits: in Go it is in no heap then. Such a ticker would have the clock go on
-/// for ever, and hide a deadlock.
+/// Whether the timer, whose heap is locked, may wake a goroutine. A timer that feeds a channel at
+/// which nobody waits doesn't. (In Go it would be in no heap.) If such a ticker counted, the clock
+/// would go on forever, and a deadlock would stay hidden.
 fn may_wake(t: &Timer) -> bool {
     let when = match t.status.load(Ordering::Acquire) {
         TIMER_DELETED | TIMER_DROPPED => return false,

@@ -9,9 +9,9 @@
 //! two points is atomic, as far as other goroutines can observe it through this crate.
 //!
 //! - Goroutines of the exploration have numbers (`g/explored.rs`), and so do the goroutines that
-//!   they make. Other goroutines that come to the same P are outsiders: they run as soon as they
-//!   can, without the strategy. If an outsider wakes a goroutine of the exploration, the run fails,
-//!   because no schedule could repeat that.
+//!   they make. Other goroutines that come to the same P are outsiders: they run as soon as
+//!   possible, and the strategy doesn't choose them. If an outsider wakes a goroutine of the
+//!   exploration, the run fails, because no schedule could repeat that.
 //! - The choices depend only on the strategy and on the actions of the goroutines. So the same
 //!   choices give the same run.
 //! - Time stands still while a goroutine can run. When none can, time jumps to the next timer

@@ -99,8 +99,8 @@ pub(in crate::runtime) fn leaves(pp: &'static P) {
     }
 }
 
-/// Whether `gp`, which runs and keeps the exploration's P, goes on at a point. Otherwise it has to
-/// leave, and this has chosen what goes on instead.
+/// Whether `gp`, which runs and keeps the exploration's P, goes on at a point. Otherwise `gp` has
+/// to leave, and this has chosen the goroutine or timer that goes on instead.
 pub(in crate::runtime) fn stays(gp: &'static G, pp: &'static P) -> bool {
     // SAFETY: as said; the strategy doesn't use it.
     let run = unsafe { run() };

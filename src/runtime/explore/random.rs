@@ -11,7 +11,7 @@ use crate::runtime::explore::clock::is_ours;
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// The generator of one of many runs.
+    /// Returns the generator of one of many runs.
     pub(crate) fn of_run(seed: u64, run: u64) -> Self {
         let mut rng = Rng(seed);
         let first = rng.next();
@@ -25,7 +25,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     #[inline]
     pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
@@ -36,13 +36,13 @@ impl Rng {
 #[cfg(feature = "std")]
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-/// A run begins.
+/// Begins anew, for a run.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn restart() {
     TAKEN.store(0, Ordering::Relaxed);
 }
 
-/// Fills the bytes, if the caller lives in the run's time. The same choices get the same numbers.
+/// Fills the bytes, if the caller belongs to a run. The same choices get the same numbers.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn fill_from_run(bytes: &mut [u8]) {
     if !is_ours() {

@@ -16,10 +16,10 @@ use crate::runtime::m::thread::{extram_length, mcount, thread_wanted};
 use crate::runtime::p::free_lists::gcount;
 use crate::runtime::p::procs::procs;
 
-/// Go's message if goroutines wait, and each for another one.
+/// Go's message if all goroutines wait for each other.
 const ASLEEP: &str = "all goroutines are asleep - deadlock!";
 
-/// Go's message if there is no goroutine, and a main function was to go on.
+/// Go's message if a main function hasn't returned, and no goroutine is left.
 const NO_GOROUTINES: &str = "no goroutines (main called runtime.Goexit) - deadlock!";
 
 /// Adds `v` to the number of M's that wait for the goroutine locked to them. Go's
@@ -33,8 +33,9 @@ pub(in crate::runtime) fn incidlelocked(v: i32) {
     unlock(&sched().lock);
 }
 
-/// Calls `f` on a thread that isn't counted as an M that runs. Counts it as one meanwhile, as if
-/// one locked M less were idle: `f` may hold what others look for, and that is no deadlock.
+/// Calls `f` on a thread that isn't counted as a running M. Meanwhile counts the thread as running,
+/// by counting one idle locked M less: `f` may hold a P or goroutines that others look for, and
+/// that is no deadlock.
 pub(in crate::runtime) fn counted<R>(f: impl FnOnce() -> R) -> R {
     incidlelocked(-1);
     let result = f();
@@ -63,14 +64,14 @@ pub(in crate::runtime) fn checkdead() {
         );
         throw("checkdead: inconsistent counts");
     }
-    // To ask the system each time that the last M goes to sleep would take about as long as the
-    // sleep. So what was seen last holds until sysmon looks, within a second. A sleeping sysmon may
-    // have seen an M run, and sleep for longer.
+    // Asking the system each time that the last M goes to sleep would take about as long as the
+    // sleep. So the last answer holds until sysmon looks, within a second. But a sleeping sysmon
+    // may have seen an M run, and may sleep for longer.
     let seen = sched().ext.foreign.get() && !sched().sysmonwait.load(Ordering::SeqCst);
     // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon. Sysmon
     // takes care of both.
     let left = thread_wanted() || sched().ext.wakes_left.load(Ordering::SeqCst);
-    // A handler of the program's may come at any time.
+    // A signal handler of the program's may run at any time.
     if left || seen || sched().ext.handlers.load(Ordering::Relaxed) || foreign_thread_may_wake() {
         return;
     }
@@ -86,11 +87,12 @@ pub(in crate::runtime) fn checkdead() {
 
 /// Whether a goroutine will ever run, though no M does.
 enum Alive {
-    /// The message to report: none will, unless a thread that isn't ours wakes one or makes one.
+    /// None will, unless a thread that isn't ours wakes or makes one. This is the message to
+    /// report.
     No(&'static str),
-    /// This goroutine could run, and needs an M.
+    /// This goroutine could run, but has no M.
     Runnable { goid: u64, status: u32 },
-    /// A timer may make one ready, or no goroutine waits.
+    /// A timer may make a goroutine ready, or no goroutine waits.
     Maybe,
 }
 
@@ -114,28 +116,29 @@ fn deadlock() -> Alive {
     let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
     match grunning {
         _ if timers => Alive::Maybe,
-        // Between two calls of run there may be none.
+        // Between two calls of `run` there may be no goroutine.
         0 if sched().ext.nrunwait.load(Ordering::SeqCst) == 0 => Alive::Maybe,
         0 => Alive::No(NO_GOROUTINES),
         _ => Alive::No(ASLEEP),
     }
 }
 
-/// How many M's run, or are in a system call. `sched.lock` is held.
+/// Returns how many M's run, or are in a system call. `sched.lock` is held.
 pub(super) fn running() -> i32 {
     mcount() - sched().nmidle.get() - sched().nmidlelocked.get() - sched().nmsys.get()
 }
 
-/// Whether goroutines, or the caller of a main function, wait for what only a thread that isn't
-/// ours could do. If the last such thread ends, that is a deadlock, and nothing tells the runtime
+/// Whether goroutines, or the caller of a main function, wait and only a thread that isn't ours
+/// could wake one. If the last such thread ends, that is a deadlock, and the runtime gets no notice
 /// of it. `sched.lock` is held.
 pub(in crate::runtime) fn foreign_threads_matter() -> bool {
     running() == 0 && (gcount() > 0 || sched().ext.nrunwait.load(Ordering::SeqCst) > 0)
 }
 
-/// Why nothing will ever happen without a thread that isn't ours, if a [`run`](crate::run) waits
-/// for its main goroutine. (Between two calls of `run`, goroutines wait for the next call. And a
-/// future, as a rule, waits for a thread that isn't ours.) `sched.lock` is held.
+/// Returns the message of a deadlock that only a thread that isn't ours could end, if there is one
+/// while a [`run`](crate::run) waits for its main goroutine. (Between two calls of `run`,
+/// goroutines wait for the next call. And a future, as a rule, waits for a thread that isn't ours.)
+/// `sched.lock` is held.
 pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
     let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;
@@ -144,7 +147,8 @@ pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static s
     }
     match deadlock() {
         Alive::No(why) => Some(why),
-        // Such a thread has made the goroutine ready just now, and is about to wake an M for it.
+        // A thread that isn't ours has just made the goroutine ready, and is about to wake an M for
+        // it.
         Alive::Runnable { .. } | Alive::Maybe => None,
     }
 }
@@ -158,17 +162,17 @@ fn future_waits() -> bool {
     waits
 }
 
-/// [`checkdead`] that asks the system about foreign threads anew. `sched.lock` is held.
+/// [`checkdead`], after asking the system about foreign threads anew. `sched.lock` is held.
 pub(in crate::runtime) fn checkdead_again() {
     sched().ext.foreign.set(false);
     checkdead();
 }
 
-/// Whether this process has a thread that is neither an M nor waiting in [`run`](crate::run) for
-/// its main goroutine; true where that can't be told. Notes the answer for the next time.
+/// Whether this process has a thread that is neither an M's nor waits in [`run`](crate::run) for
+/// its main goroutine; true if the system doesn't say. Notes the answer for the next time.
 fn foreign_thread_may_wake() -> bool {
     let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
-    // Not `>`: a /proc that shows fewer threads than we know of doesn't count them.
+    // Not `>`: if /proc shows fewer threads than we know of, its count can't be trusted.
     let foreign = thread_count() != Some(known);
     sched().ext.foreign.set(foreign);
     foreign

@@ -1,8 +1,8 @@
 //! Goroutines that are locked to one thread: Go's `LockOSThread`.
 //!
 //! `g.lockedm` and `m.lockedg` point to each other while a goroutine is locked. Such an M runs no
-//! other goroutine: when its own parks, the M hands its P on and sleeps (`stoplockedm`). An M that
-//! takes such a G from a queue hands its P to the G's M and wakes that M (`startlockedm`).
+//! other goroutine: when that goroutine parks, the M hands its P on and sleeps (`stoplockedm`). An
+//! M that takes such a G from a queue hands its P to the G's M and wakes that M (`startlockedm`).
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, goroutine, with_room};
@@ -26,8 +26,8 @@ fn dounlock_os_thread(gp: &'static G, mp: &'static M) {
 
 /// Locks the running goroutine to its thread; nests. Go's `LockOSThread`.
 pub(crate) fn lock_os_thread() {
-    // Start it now: once the goroutine has changed this thread, no other thread should be made from
-    // it.
+    // Starts the template thread now: once the goroutine has changed this thread, this thread
+    // should make no others.
     with_room(start_template_thread);
     let (gp, mp) = goroutine();
     let Some(nested) = mp.locked_ext.get().checked_add(1) else {
@@ -37,7 +37,7 @@ pub(crate) fn lock_os_thread() {
     dolock_os_thread(gp, mp);
 }
 
-/// Undoes one [`lock_os_thread`]. Go's `UnlockOSThread`.
+/// Undoes one call of [`lock_os_thread`]. Go's `UnlockOSThread`.
 pub(crate) fn unlock_os_thread() {
     let (gp, mp) = goroutine();
     let Some(left) = mp.locked_ext.get().checked_sub(1) else { return };
@@ -54,10 +54,9 @@ pub(crate) fn locked_os_thread() -> bool {
 /// Locks a goroutine that parks while it panics to its thread, until it parks or ends without
 /// panicking.
 ///
-/// std counts panics per thread, and such a goroutine's thread is its M's, if it has no
-/// thread-locals of its own. If the goroutine went on elsewhere, it would seem calm there, and the
-/// next goroutine here would seem to panic: a second panic would abort, and mutexes would be
-/// poisoned.
+/// std counts panics per thread, and the count of a goroutine without thread-locals of its own is
+/// that of its M's thread. If the goroutine went on elsewhere, it would not seem to panic there,
+/// and the next goroutine here would: a second panic would abort, and mutexes would be poisoned.
 #[inline(always)]
 pub(in crate::runtime) fn wire_while_panicking(gp: &'static G, mp: &'static M) {
     let panicking = std::thread::panicking() && gp.ext.tp.get() == 0;

@@ -1,9 +1,9 @@
 //! Threads: made, started with a P, put to sleep, counted. A part of Go's `proc.go`.
 //!
-//! Every M is a pthread that the runtime made, m0 too: the thread that called `run` waits for its
-//! main goroutine and is no M. (Were it m0, it could be deep in another goroutine when main ends
-//! elsewhere.) An M is never freed: when its thread has ended it goes to `sched.freem`, and another
-//! thread gets it.
+//! Every M is a pthread that the runtime made, m0 too. The thread that called `run` waits for its
+//! main goroutine and is no M. (If it were m0, it could be deep in another goroutine when main ends
+//! elsewhere.) An M is never freed: when its thread has ended, the M goes to `sched.freem`, and
+//! another thread gets it.
 //!
 //! - `sched.lock` protects the list of idle M's and all counts. Only an M's own thread writes what
 //!   the M is doing, except for `nextp`, `spinning` and `park` of an M that sleeps, which its waker
@@ -11,11 +11,11 @@
 //! - An M that sleeps is woken with a P: `startm` leaves the P in `nextp` and wakes the note
 //!   `park`. An M that wakes without a P is a `throw`.
 //! - A number is reserved (`mReserveID`) before a thread is made, so that the M counts as running
-//!   while the lock is dropped; otherwise `checkdead` could find work and nobody to do it.
-//! - A thread inherits much from the thread that makes it. So a thread that a goroutine is locked
-//!   to, or that isn't ours, leaves it to the template thread to make new ones.
-//! - A thread that can't be made is no throw as long as another runs. The P goes back to the idle
-//!   list, its work to the global queue, and sysmon tries again.
+//!   while the lock is dropped. Otherwise `checkdead` could find work and no M to do it.
+//! - A thread inherits much from its maker. So a thread that a goroutine is locked to, or that
+//!   isn't ours, makes no threads: the template thread does.
+//! - If a thread can't be made, that is no throw as long as another thread runs. The P goes back to
+//!   the idle list, its work to the global queue, and sysmon tries again.
 //! - Code that makes or wakes a thread runs on g0, on a stack with room, or on a thread that isn't
 //!   ours.
 //!

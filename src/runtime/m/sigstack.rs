@@ -27,12 +27,13 @@ const SIGSTACK_USE: usize = 64 << 10;
 /// `initSigmask`.
 pub(in crate::runtime) static INIT_SIGMASK: OnceLock<libc::sigset_t> = OnceLock::new();
 
-/// The signal mask of the thread that started the runtime; before it has, one that blocks nothing.
+/// Returns the signal mask of the thread that started the runtime; before the start, a mask that
+/// blocks nothing.
 pub(crate) fn init_sigmask() -> MaybeUninit<libc::sigset_t> {
     INIT_SIGMASK.get().map_or(MaybeUninit::zeroed(), |mask| MaybeUninit::new(*mask))
 }
 
-/// The caller's signal mask. Go's `sigsave`.
+/// Returns the caller's signal mask. Go's `sigsave`.
 pub(in crate::runtime) fn sigsave() -> libc::sigset_t {
     let mut mask = MaybeUninit::zeroed();
     // SAFETY: changes no mask, and stores the thread's in `mask`, which is a valid one in any case.
@@ -66,12 +67,13 @@ fn new_sigstack() -> io::Result<(MmapMut, Stack)> {
     Ok((memory, Stack { lo, hi: lo + size }))
 }
 
-/// What `sigaltstack` takes.
+/// Returns the stack in the form that `sigaltstack` takes.
 fn stack_t(Stack { lo, hi }: Stack) -> libc::stack_t {
     libc::stack_t { ss_sp: ptr::with_exposed_provenance_mut(lo), ss_flags: 0, ss_size: hi - lo }
 }
 
-/// The bytes that the kernel pushes for a signal: the larger the CPU's vector registers, the more.
+/// Returns how many bytes the kernel pushes for a signal. It is more on a CPU with larger vector
+/// registers.
 fn min_signal_frame() -> usize {
     // SAFETY: getauxval takes no pointer.
     unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
@@ -95,7 +97,7 @@ pub(in crate::runtime) fn minit_signals(mp: &M) {
             );
             throw("sigaltstack failed");
         }
-        // The kernel ends the process at a fault that is blocked, without a report.
+        // At a blocked fault the kernel ends the process without a report.
         for sig in FAULTS {
             libc::sigdelset(mask.as_mut_ptr(), sig);
         }
@@ -113,7 +115,7 @@ pub(in crate::runtime) fn sigblock() {
     }
 }
 
-/// Calls `f`, which stays on this thread, with the signals blocked that the runtime sends to
+/// Calls `f`, which stays on this thread. Meanwhile blocks the signals that the runtime sends to
 /// threads.
 pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(libc::sigset_t);
@@ -138,25 +140,27 @@ pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Takes this thread's signal stack away, as another thread may get the M. Go's `unminitSignals`.
+/// Removes this thread's signal stack, as another thread may get the M. Go's `unminitSignals`.
 pub(in crate::runtime) fn unminit_signals() {
     let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: the thread is on g0's stack, and not in a handler on its signal stack.
     unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
 }
 
-/// A signal stack for a thread that isn't ours, instead of its own, until this is dropped.
+/// A signal stack that replaces the one of a thread that isn't ours, until this is dropped.
 ///
-/// std gives each thread 8 KiB, which is meant for the report of an overflow. The frames of two
-/// signals fill that on a CPU with large vector registers. The program's handlers run there once
-/// they are [moved](crate::runtime::signal::handler::move_handlers), and may interrupt each other.
+/// std gives each thread a signal stack of 8 KiB, meant for the report of an overflow. On a CPU
+/// with large vector registers the frames of two signals fill it. Once the program's handlers are
+/// [moved](crate::runtime::signal::handler::move_handlers), they run on that stack and may
+/// interrupt each other.
 pub(in crate::runtime) struct LargerSigstack {
     former: libc::stack_t,
     _memory: MmapMut,
 }
 
 impl LargerSigstack {
-    /// None if the thread has no signal stack, or a large one, or if there is no memory.
+    /// Sets a larger signal stack. Returns none if the thread has no signal stack, or a large one,
+    /// or if there is no memory.
     pub(in crate::runtime) fn new() -> Option<Self> {
         let mut former = MaybeUninit::zeroed();
         // SAFETY: changes nothing, and stores what the thread has in `former`, which is valid in
@@ -177,7 +181,7 @@ impl LargerSigstack {
 
 impl Drop for LargerSigstack {
     fn drop(&mut self) {
-        // SAFETY: the stack that this thread had. It isn't in a handler.
+        // SAFETY: this is the stack that the thread had, and the thread isn't in a handler.
         unsafe { libc::sigaltstack(&self.former, ptr::null_mut()) };
     }
 }

@@ -1,7 +1,7 @@
-//! Spinning M's, and how they are counted: `m.spinning` and `sched.nmspinning` are written here
-//! alone.
+//! Spinning M's, and how they are counted. Only this file writes `m.spinning` and
+//! `sched.nmspinning`.
 //!
-//! What spinning is for, and what the orderings pair with, is in `sched/wake.rs`.
+//! `sched/wake.rs` says what spinning is for, and what the orderings pair with.
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::getm;
@@ -14,7 +14,7 @@ use crate::runtime::data::runtime2::{M, sched};
 pub(in crate::runtime) struct Spinning(());
 
 impl Spinning {
-    /// Counts one if nobody spins, so that one thread at a time wakes an M.
+    /// Counts one if no M spins, so that one thread at a time wakes an M.
     #[inline]
     pub(in crate::runtime) fn first() -> Option<Self> {
         let first = sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -27,13 +27,13 @@ impl Spinning {
         mp.spinning.set(true);
     }
 
-    /// The function that a new M runs first, to be given this count.
+    /// Returns the function that a new M runs first, to take over this count.
     #[inline]
     pub(super) fn start(&self) -> fn() {
         mspinning
     }
 
-    /// Nobody spins after all.
+    /// Takes the count back: no M spins with it after all.
     #[inline]
     pub(in crate::runtime) fn uncount(self) {
         if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
@@ -48,14 +48,14 @@ fn mspinning() {
 }
 
 impl M {
-    /// Counts this M, which looks for work with a P, among the spinning. Go's `becomeSpinning`.
+    /// Counts this M, which looks for work with a P, as spinning. Go's `becomeSpinning`.
     pub(in crate::runtime) fn become_spinning(&self) {
         self.spinning.set(true);
         sched().nmspinning.fetch_add(1, Ordering::SeqCst);
         sched().needspinning.store(0, Ordering::SeqCst);
     }
 
-    /// Takes this M, which is spinning, out again.
+    /// Ends the spinning of this M, and uncounts it.
     pub(in crate::runtime) fn stop_spinning(&self) {
         self.spinning.set(false);
         Spinning(()).uncount();

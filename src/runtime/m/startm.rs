@@ -1,5 +1,6 @@
-//! An M gets a P to run, or sleeps until it does: Go's `startm`, `stopm` and `mPark`. And the list
-//! of idle M's, under `sched.lock`: `mput` and `mget`, and 1.27's `mgetSpecific`.
+//! Giving a P to an M, and putting an M to sleep until it gets one: Go's `startm`, `stopm` and
+//! `mPark`. And the list of idle M's, under `sched.lock`: `mput` and `mget`, and 1.27's
+//! `mgetSpecific`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,12 +15,12 @@ use crate::runtime::m::thread::{m_reserve_id, newm, no_thread, wanted_p};
 use crate::runtime::p::owner::{acquirep, pidleget};
 use crate::runtime::p::runq::runqempty;
 
-/// Sysmon has given a P to the last M that was idle, or made one.
+/// Whether sysmon has given a P to the last idle M, or to an M that it made.
 static SPARE_WANTED: AtomicBool = AtomicBool::new(false);
 
-/// Gets some M to run `pp`, or an idle P, if there is one, where `pp` is none; makes an M if all
-/// are busy. That M gets `spinning`, if there is one. Go's `startm`, which can be called with
-/// `sched.lock` held: but who is woken wants that at once.
+/// Makes some M run `pp`. If `pp` is none, takes an idle P; if there is none, does nothing. Makes
+/// an M if all are busy. The M gets the count `spinning`, if that is given. Go's `startm` can be
+/// called with `sched.lock` held. This can't: a woken M wants the lock at once.
 pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinning>) {
     let mp = acquirem();
     lock(&sched().lock);
@@ -38,8 +39,8 @@ pub(in crate::runtime) fn startm(pp: Option<&'static P>, spinning: Option<Spinni
         SPARE_WANTED.store(true, Ordering::Relaxed);
     }
     let Some(nmp) = nmp else {
-        // The new M gets its number now, and so counts as running while the lock is
-        // dropped: else checkdead could find work and no M to do it.
+        // The new M gets its number now, and so counts as running while the lock is dropped.
+        // Otherwise checkdead could find work and no M to do it.
         let id = m_reserve_id();
         unlock(&sched().lock);
         let made = newm(spinning.as_ref().map(Spinning::start), Some(pp), id);
@@ -106,20 +107,21 @@ pub(in crate::runtime) fn take_nextp(mp: &'static M) {
     }
 }
 
-/// Makes an M that is idle, unless there is one: the next time that sysmon takes a P, it needn't
-/// make a thread, which it could do only while no goroutine is kept (`turn.rs`). On g0, with a P.
+/// Makes an idle M, unless there is one. So the next time that sysmon takes a P, it needn't make a
+/// thread, which could wait for a lock that a kept goroutine holds (`turn.rs`). Called on g0, with
+/// a P.
 #[cold]
 fn make_spare() {
     lock(&sched().lock);
     let id = sched().midle.is_null().then(m_reserve_id);
     unlock(&sched().lock);
     if let Some(id) = id {
-        // If there is no thread to be had, the next one who needs one says so.
+        // If no thread can be made, the next caller that needs one reports it.
         let _made = newm(Some(begin_idle), None, id);
     }
 }
 
-/// What the M of [`make_spare`] runs first.
+/// The function that the M of [`make_spare`] runs first.
 fn begin_idle() {
     let mp = getm();
     mp.ext.system.set(false);
@@ -147,8 +149,8 @@ pub(in crate::runtime) fn mget() -> Option<&'static M> {
     Some(mp)
 }
 
-/// Takes `mp`, whatever it does by now; none if it isn't idle. `sched.lock` is held. Go's
-/// `mgetSpecific`.
+/// Takes `mp` off the idle list. Returns none if `mp` isn't idle any more. `sched.lock` is held.
+/// Go's `mgetSpecific`.
 pub(in crate::runtime) fn mget_specific(mp: &'static M) -> Option<&'static M> {
     assert_lock_held(&sched().lock);
     if !mp.ext.idle.get() {
@@ -179,7 +181,7 @@ mod tests {
     fn any_may_be_taken_and_the_last_one_is_first() {
         let ms: [&M; 5] = std::array::from_fn(|_| zeroed());
         lock(&sched().lock);
-        // More than there are here: no deadlock.
+        // More M's than there are here, so that no deadlock is seen.
         let mnext = sched().mnext.replace(100);
         let gets = |got: Option<&M>, i: usize| assert!(got.is_some_and(|mp| ptr::eq(mp, ms[i])), "not {i}");
         ms.iter().for_each(|mp| mput(mp));

@@ -1,14 +1,14 @@
 //! Threads. An M is made, or used again, and gets a thread: Go's `newm`, `allocm`, `mcommoninit`
-//! and `newm1`. The template thread makes threads for those that shouldn't: `templateThread`. M's
-//! are counted: `mReserveID`, `mcount`, `checkmcount`, `setMaxThreads`. And what becomes of a P for
-//! which no thread can be made.
+//! and `newm1`. The template thread makes threads on behalf of threads that shouldn't:
+//! `templateThread`. M's are counted: `mReserveID`, `mcount`, `checkmcount`, `setMaxThreads`. And
+//! the fate of a P for which no thread can be made.
 //!
 //! # The template thread
 //!
 //! A new thread inherits from its maker: processors it may run on, priorities, name spaces,
-//! capabilities. A goroutine may be locked to its thread to change such things, and a thread that
-//! isn't ours may have any. None of that must get into the pool of M's. So the template thread,
-//! which is in a known good state, makes threads for these.
+//! capabilities. A goroutine may be locked to its thread to change such state, and a thread that
+//! isn't ours may have any state. None of that must get into the pool of M's. So the template
+//! thread, which is in a known good state, makes threads on behalf of such threads.
 //!
 //! # A thread that can't be made
 //!
@@ -19,12 +19,12 @@
 //! - Sysmon tries to make a thread again each 10 ms ([`start_wanted_thread`]). If it can't, and no
 //!   M is left that could do the work, the process ends.
 //!
-//! An M that has handed its P on counts as running until it sleeps, and it may run no goroutine but
-//! its own. So that M can't tell whether another is left. Sysmon can, because it isn't counted: it
-//! looks until there is a thread, or until no M runs.
+//! An M that has handed its P on counts as running until it sleeps, and it may run no goroutine
+//! except its own. So it can't tell whether another M is left to do the work. Sysmon can, because
+//! it isn't counted: it looks until there is a thread, or until no M runs.
 //!
-//! All M's may wait in code outside of the scheduler for a goroutine that is ready and has no M.
-//! Sysmon ends the process if no time slice has begun for [`STANDSTILL_NS`].
+//! All M's may wait, in code outside of the scheduler, for a goroutine that is ready and has no M.
+//! So sysmon ends the process if no time slice has begun for [`STANDSTILL_NS`].
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
@@ -71,16 +71,16 @@ pub(in crate::runtime) const FREE_M_WAIT: u32 = 2;
 /// In `m.free_wait`: the M can be used again. Go's `freeMRef`.
 pub(in crate::runtime) const FREE_M_REF: u32 = 1;
 
-/// Makes an M that will run `f` and then the scheduler, with `pp`; without a P if `f` never
-/// returns, or waits for one. If it can't, the number `id` doesn't count any more. Go's `newm`.
+/// Makes an M that will run `f` and then the scheduler, with `pp`. `pp` is none if `f` never
+/// returns, or waits for a P. On an error, the number `id` no longer counts. Go's `newm`.
 pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64) -> io::Result<()> {
     let locked = acquirem();
     let made = tsan::ignore_accesses(|| allocm(f, id)).inspect_err(|_| m_unreserve_id()).and_then(|mp| {
         mp.nextp.set(pp);
         mp.ext.system.set(pp.is_none());
         mp.sigmask.set(init_sigmask());
-        // A goroutine may have changed this thread, or it isn't ours: a new one would inherit its
-        // state.
+        // A goroutine may have changed this thread, or the thread isn't ours: a new thread would
+        // inherit its state.
         let strange = locked.is_none_or(|mine| mine.locked_ext.get() != 0 || mine.isextra.get());
         let made = if strange { newm_by_template(mp) } else { None };
         made.unwrap_or_else(|| newm1(mp))
@@ -89,14 +89,15 @@ pub(in crate::runtime) fn newm(f: Option<fn()>, pp: Option<&'static P>, id: i64)
     made
 }
 
-/// Makes an M that runs `f`, which never returns, and no goroutines: it has no P, and once this
-/// returns it doesn't count for deadlock. (In Go such an M counts itself out, when it runs.)
+/// Makes an M that runs only `f`, which never returns. The M runs no goroutines and has no P, and
+/// once this returns it doesn't count for deadlock. (In Go such an M excludes itself when it runs.)
 pub(in crate::runtime) fn new_system_m(f: fn()) -> io::Result<()> {
     lock(&sched().lock);
     let id = m_reserve_id();
     unlock(&sched().lock);
     newm(Some(f), None, id)?;
-    // Only when there is a thread: checkdead compares the number of M's with that of threads.
+    // Counted only once there is a thread: checkdead compares the number of M's with that of
+    // threads.
     lock(&sched().lock);
     sched().nmsys.set(sched().nmsys.get() + 1);
     checkdead();
@@ -104,7 +105,7 @@ pub(in crate::runtime) fn new_system_m(f: fn()) -> io::Result<()> {
     Ok(())
 }
 
-/// An M without a thread, which will run `f` before the scheduler. Go's `allocm`.
+/// Returns an M without a thread, which will run `f` before the scheduler. Go's `allocm`.
 pub(in crate::runtime) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'static M> {
     let mp = match reuse_m() {
         Some(mp) => {
@@ -114,7 +115,7 @@ pub(in crate::runtime) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'stati
         None => {
             // SAFETY: the layout isn't empty.
             let new = unsafe { alloc_zeroed(Layout::new::<M>()) }.cast::<M>();
-            // SAFETY: all zero is a valid M, and one that others know of is never freed.
+            // SAFETY: all zero is a valid M, and an M that others know of is never freed.
             let mp = unsafe { new.as_ref::<'static>() }.ok_or(io::ErrorKind::OutOfMemory)?;
             // SAFETY: allocated above, with this layout, and nobody else knows of it.
             mpreinit(mp).inspect_err(|_| unsafe { dealloc(new.cast(), Layout::new::<M>()) })?;
@@ -128,7 +129,7 @@ pub(in crate::runtime) fn allocm(f: Option<fn()>, id: i64) -> io::Result<&'stati
     Ok(mp)
 }
 
-/// An M whose thread has ended, or could not be made.
+/// Takes an M whose thread has ended, or could not be made.
 fn reuse_m() -> Option<&'static M> {
     lock(&sched().lock);
     let mut link = &sched().freem;
@@ -145,7 +146,7 @@ fn reuse_m() -> Option<&'static M> {
     found
 }
 
-/// Sets up what every M has. Go's `mcommoninit`.
+/// Sets up the fields of every M. Go's `mcommoninit`.
 fn mcommoninit(mp: &'static M, id: i64) {
     mp.id.set(id);
     mrandinit(mp);
@@ -171,8 +172,8 @@ fn newm1(mp: &'static M) -> io::Result<()> {
     made
 }
 
-/// Starts the template thread, unless there is one. The calling thread is in a good state. If no
-/// thread can be made, threads go on to be made by the threads that need them. Go's
+/// Starts the template thread, unless there is one. The calling thread is in a good state. If the
+/// template thread can't be made, the threads that need others go on making them. Go's
 /// `startTemplateThread`.
 pub(in crate::runtime) fn start_template_thread() {
     let NewmHandoff { started, have_template_thread, .. } = &NEWM_HANDOFF;
@@ -201,12 +202,12 @@ struct NewmHandoff {
     lock: Mutex,
     /// The list of requests, on the stacks of the threads that wait; protected by the lock.
     newm: Cell<*const Request>,
-    /// The template thread sleeps until `wake`; protected by the lock.
+    /// Whether the template thread sleeps until `wake`; protected by the lock.
     waiting: Cell<bool>,
     wake: Note,
-    /// The template thread is being made, or has been.
+    /// Whether the template thread is being made, or has been.
     started: AtomicBool,
-    /// The template thread has been made.
+    /// Whether the template thread has been made.
     have_template_thread: AtomicBool,
 }
 
@@ -222,7 +223,7 @@ static NEWM_HANDOFF: NewmHandoff = NewmHandoff {
     have_template_thread: AtomicBool::new(false),
 };
 
-/// What the template thread's M runs; it never ends. Go's `templateThread`.
+/// The function of the template thread's M. It never ends. Go's `templateThread`.
 fn template_thread() {
     let handoff = &NEWM_HANDOFF;
     loop {
@@ -246,8 +247,8 @@ fn template_thread() {
     }
 }
 
-/// Has the template thread make the thread of `mp`, and waits for that; none if there is no such
-/// thread.
+/// Asks the template thread to make the thread of `mp`, and waits for the result. Returns none if
+/// there is no template thread.
 fn newm_by_template(mp: &'static M) -> Option<io::Result<()>> {
     let handoff = &NEWM_HANDOFF;
     if !handoff.have_template_thread.load(Ordering::Relaxed) {
@@ -266,7 +267,7 @@ fn newm_by_template(mp: &'static M) -> Option<io::Result<()>> {
     request.made.take()
 }
 
-/// How many M's there are. `sched.lock` is held. Go's `mcount`.
+/// Returns how many M's there are. `sched.lock` is held. Go's `mcount`.
 pub(in crate::runtime) fn mcount() -> i32 {
     (sched().mnext.get() - sched().nmfreed.get()) as i32
 }
@@ -279,7 +280,7 @@ pub(crate) fn mcount_now() -> i32 {
     n
 }
 
-/// The number of an M to be made, which counts as running from here on. `sched.lock` is
+/// Reserves the number of an M to be made, which counts as running from here on. `sched.lock` is
 /// held. Go's `mReserveID`.
 pub(in crate::runtime) fn m_reserve_id() -> i64 {
     assert_lock_held(&sched().lock);
@@ -321,20 +322,21 @@ fn checkmcount() {
     }
 }
 
-/// How many extra M's have no thread. `sched.lock` is held.
+/// Returns how many extra M's have no thread. `sched.lock` is held.
 pub(in crate::runtime) fn extram_length() -> i32 {
     EXTRAM_LENGTH.load(Ordering::Relaxed)
 }
 
-/// A thread couldn't be made, and sysmon hasn't found since that no work waits for one. Written
-/// with `sched.lock` held. A look without the lock may be relaxed, as sysmon looks again.
+/// Whether a thread couldn't be made, and sysmon hasn't found since that no work waits for a
+/// thread. Written with `sched.lock` held. A look without the lock may be relaxed, as sysmon looks
+/// again.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// How long goroutines that are ready may wait for a thread while no time slice begins, in
+/// The maximum time that ready goroutines may wait for a thread while no time slice begins, in
 /// nanoseconds.
 const STANDSTILL_NS: i64 = 10_000_000_000;
 
-/// Why the last thread couldn't be made: its `errno`.
+/// The `errno` of the last failure to make a thread.
 static ERROR: AtomicI32 = AtomicI32::new(0);
 
 /// Whether work may wait for a thread that couldn't be made.
@@ -342,7 +344,7 @@ pub(in crate::runtime) fn thread_wanted() -> bool {
     WANTED.load(Ordering::Relaxed)
 }
 
-/// No thread could be made to run `pp`: hands it and its work to the M's that there are.
+/// Hands `pp` and its work to the existing M's, because no thread could be made to run `pp`.
 #[cold]
 pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, error: &io::Error) {
     static SAID: AtomicBool = AtomicBool::new(false);
@@ -374,7 +376,8 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
     }
 }
 
-/// Ends the process, which has `threads` and can't make another one. Go's words.
+/// Ends the process, which has this number of threads and can't make another one. The words are
+/// Go's.
 fn throw_newosproc(threads: i32, error: &io::Error) -> ! {
     eprintln!("runtime: failed to create a new OS thread (have {threads} already): {error}");
     if error.raw_os_error() == Some(libc::EAGAIN) {
@@ -383,13 +386,13 @@ fn throw_newosproc(threads: i32, error: &io::Error) -> ! {
     throw("newosproc");
 }
 
-/// A P for an M that is about to sleep, if one waits for a thread. `sched.lock` is held.
+/// Returns a P for an M that is about to sleep, if a P waits for a thread. `sched.lock` is held.
 pub(super) fn wanted_p() -> Option<&'static P> {
     if thread_wanted() && work_waits() { pidleget() } else { None }
 }
 
-/// Whether there is something that an M with an idle P would do: run a goroutine, or, where nobody
-/// polls, run a timer that is due, or poll. `sched.lock` is held.
+/// Whether an M with an idle P would have work: a goroutine to run or, if no M polls, a timer that
+/// is due, or polling. `sched.lock` is held.
 fn work_waits() -> bool {
     assert_lock_held(&sched().lock);
     let all_idle = sched().npidle.load(Ordering::SeqCst) == gomaxprocs();
@@ -412,7 +415,7 @@ pub(in crate::runtime) fn start_wanted_thread() {
     let pp = wanted_p();
     if pp.is_none() {
         WANTED.store(false, Ordering::Relaxed);
-        // It has looked for no deadlock meanwhile.
+        // checkdead looked for no deadlock meanwhile, so it looks now.
         checkdead();
     }
     unlock(&sched().lock);
@@ -423,10 +426,10 @@ pub(in crate::runtime) fn start_wanted_thread() {
 }
 
 /// Ends the process if goroutines are ready, no thread can be made for them, and no time slice has
-/// begun for long. Sysmon alone calls this.
+/// begun for long. Only sysmon calls this.
 fn end_if_all_stands_still() {
     static SLICES: AtomicU32 = AtomicU32::new(0);
-    // When SLICES was first seen to be what it is, while goroutines were ready; or 0.
+    // When SLICES was first seen with its present value while goroutines were ready; or 0.
     static SINCE: AtomicI64 = AtomicI64::new(0);
     let (now, slices) = (nanotime(), slices_begun());
     let ready = sched().runqsize.load(Ordering::Relaxed) != 0 || timer_is_due();

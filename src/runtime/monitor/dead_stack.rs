@@ -1,9 +1,9 @@
-//! Dead stack goes back to the kernel: the pages below the stack pointer of a goroutine that has
-//! waited for a second. Otherwise one that was deep in calls once, and waits for good, would keep
-//! for as long as it lives what it used.
+//! Handing dead stack back to the kernel: the pages below the stack pointer of a goroutine that has
+//! waited for a second. Otherwise a goroutine that was deep in calls once, and then waits for good,
+//! would keep these pages as long as it lives.
 //!
-//! Sysmon goes over all goroutines, for half a millisecond at a time. What it knows of one is in
-//! `g.waitsince`, so that a park costs nothing:
+//! Sysmon goes over all goroutines, for half a millisecond at a time. It keeps its knowledge of a
+//! goroutine in `g.waitsince`, so that a park costs nothing:
 //!
 //! | `waitsince` | the goroutine |
 //! | --- | --- |
@@ -11,14 +11,14 @@
 //! | even | has waited since then, as far as passes have seen |
 //! | odd | the same, and its dead stack has gone back |
 //!
-//! A goroutine that waits stays where it is as long as its scan bit is set, and a wake waits for
-//! the bit to go. So no more than [`AT_ONCE`] goes back under one bit. Nothing below its stack
-//! pointer is needed, as it has called `mcall` or `systemstack`. What others write to while it
-//! waits, the place for a message for example, is in the frames above.
+//! A waiting goroutine stays where it is as long as its scan bit is set, and a wake waits until the
+//! bit is cleared. So at most [`AT_ONCE`] goes back under one bit. Nothing below the stack pointer
+//! is needed, as the goroutine has called `mcall` or `systemstack`. Places that others write to
+//! while it waits, as for a message, are in the frames above.
 //!
-//! A pass begins a second after the last one, or a hundred times as long after it as that took. So
-//! passes that find nothing take a hundredth of a processor. No pass is needed after one that has
-//! seen to every goroutine while no P was in use, until a P runs again.
+//! A pass begins a second after the last pass, or later: a hundred times as long after it as it
+//! took. So passes that find nothing take a hundredth of a processor. After a pass that has
+//! finished with every goroutine while no P was in use, no pass is needed until a P runs again.
 
 use std::cell::LazyCell;
 use std::ops::Range;
@@ -37,52 +37,53 @@ use crate::runtime::mem::pages::Pagemap;
 use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::report::traceback::note_wait;
 
-/// For how long a goroutine has waited when its dead stack goes back, and the least time from the
-/// begin of a pass to that of the next, in nanoseconds, before [`period`] scales it.
+/// How long a goroutine must wait until its dead stack goes back, and the minimum time between two
+/// passes, in nanoseconds, before [`period`] scales it.
 const SECOND: i64 = 1_000_000_000;
 
-/// For how long one call works, in nanoseconds.
+/// How long one call works, in nanoseconds.
 const SLICE: i64 = 500_000;
 
-/// How much longer it is until the next call: after one that has found nothing, and after one that
-/// has handed something back.
+/// The pause until the next call, in multiples of the time worked: after a call that has found
+/// nothing, and after a call that has handed something back.
 const IN_VAIN: i64 = 100;
 const IN_USE: i64 = 10;
 
-/// How many goroutines are looked at before the clock is.
+/// How many goroutines are looked at between two looks at the clock.
 const LOOKS: usize = 64;
 
 /// How many bytes go back under one scan bit, which takes some 6 µs.
 const AT_ONCE: usize = 64 << 10;
 
-/// The pass that goes on, or is next.
+/// The pass that is in progress, or the next pass.
 struct Pass {
-    /// When to go on with it.
+    /// When to begin or continue the pass.
     when: AtomicI64,
-    /// The place of the next goroutine.
+    /// The index of the next goroutine.
     at: AtomicUsize,
-    /// For how long it has worked.
+    /// How long the pass has worked.
     worked: AtomicI64,
-    /// How long P's had been idle, all in all, when it began.
+    /// The total idle time of P's when the pass began.
     idle_time: AtomicI64,
-    /// Whether no P was in use when it began, and every goroutine that it has looked at is seen to.
+    /// Whether no P was in use when the pass began, and it has finished with every goroutine so
+    /// far.
     all_seen: AtomicBool,
 }
 
-/// What a look at a goroutine has come to.
+/// The result of a look at a goroutine.
 #[derive(PartialEq, Eq)]
 enum Look {
-    /// It is seen to, until it runs again.
+    /// There is no more to do until the goroutine runs again.
     Seen,
-    /// The same, and there was something to hand back.
+    /// The same, and something was handed back.
     HandedBack,
-    /// Another pass is to look at it: it hasn't waited for a second, or somebody else reads its
-    /// stack.
+    /// Another pass has to look at the goroutine: it hasn't waited for a second, or another thread
+    /// reads its stack.
     Again,
 }
 
 /// Looks at goroutines for a moment: notes since when they wait, and hands their dead stack back.
-/// Returns when it is to be called next, and none if that is no matter until a P has run. Called by
+/// Returns the time of the next call; none if no call is needed until a P has run. Called by
 /// sysmon; `now` is [`nanotime`].
 pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     static PASS: Pass = Pass {
@@ -125,8 +126,8 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     Some(when)
 }
 
-/// Notes that `gp` waits, if that isn't known. Hands its dead stack back, if it has waited for a
-/// second, and hasn't done so since it began.
+/// Notes that `gp` waits, if that wasn't noted. Hands its dead stack back once it has waited for a
+/// second, unless that was done since the wait began.
 fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
     let since = gp.waitsince.get();
     if since == 0 {
@@ -137,11 +138,11 @@ fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
         GWAITING if since & 1 != 0 => return Look::Seen,
         GWAITING if !is_old(since, now) => return Look::Again,
         GWAITING => {}
-        // To wait, one that has no P now takes one.
+        // A goroutine without a P has to take one before it waits, and then another pass follows.
         _ => return Look::Seen,
     }
     let (kind, home) = (gp.ext.kind.get(), home_stack(gp));
-    // A copying stack shrinks instead, and one of the program's own is the program's.
+    // A copying stack shrinks instead. A stack that the program has provided is the program's.
     if kind == StackKind::Copying || gp.stack.get().lo != home.lo {
         return Look::Seen;
     }
@@ -152,7 +153,7 @@ fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
         }
         let since = gp.waitsince.get();
         let mut goes_on = false;
-        // Otherwise it has run meanwhile.
+        // If the time isn't old any more, the goroutine has run meanwhile.
         if is_old(since, now) {
             let hi = dead_end(gp);
             goes_on = lo < hi && pagemap.may_have_memory(lo..hi);
@@ -170,23 +171,24 @@ fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
     if lo == home.lo { Look::Seen } else { Look::HandedBack }
 }
 
-/// Whether a goroutine with this `waitsince` has waited for a second, and has its dead stack.
+/// Whether a goroutine with this `waitsince` has waited for a second, and still has its dead stack.
 fn is_old(since: i64, now: i64) -> bool {
     since != 0 && since & 1 == 0 && now - since >= period(SECOND)
 }
 
-/// Where the dead pages of `gp` end, which waits: below its stack pointer. 0 if that is in another
-/// stack.
+/// Returns where the dead pages of the waiting `gp` end, below its stack pointer; 0 if that points
+/// to another stack.
 fn dead_end(gp: &G) -> usize {
     let (stack, sp) = (gp.stack.get(), gp.sched.sp.get());
     let is_here = (stack.lo + RED_ZONE..=stack.hi).contains(&sp);
     if is_here { (sp - RED_ZONE) / page_size() * page_size() } else { 0 }
 }
 
-/// Hands pages back that nobody needs, unless the program has locked them. Returns where they end.
+/// Hands back pages that nobody needs, unless the program has locked them. Returns where they end.
 fn hand_back(pages: Range<usize>) -> usize {
     let start = ptr::with_exposed_provenance_mut(pages.start);
-    // SAFETY: whole pages of a stack, below all of its frames, as long as the scan bit is set.
+    // SAFETY: these are whole pages of a stack, below all of its frames as long as the scan bit is
+    // set.
     unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) };
     pages.end
 }

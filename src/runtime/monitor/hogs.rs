@@ -1,5 +1,6 @@
-//! Goroutines that keep a P that others want, in code where nobody can stop them: how sysmon finds
-//! such a goroutine, and what it asks of it. `sched/detach.rs` contains the goroutine's side.
+//! Goroutines that keep a P that others want, in code where nobody can stop them. This file is
+//! sysmon's side: how it finds such a goroutine, and what it asks the goroutine to do.
+//! `sched/detach.rs` is the goroutine's side.
 //!
 //! The kernel counts how long each thread has been on a processor. A read of the count takes 0.3
 //! µs. Where two reads are a tenth of a millisecond apart and the count is the same, the thread
@@ -96,7 +97,7 @@ fn is_turn(pp: &P) -> bool {
         && turn.ns.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the time slice is such a turn, has taken long enough, and others want the P.
+/// Whether the time slice on `pp` is such a turn and has taken long enough, and others want the P.
 pub(super) fn turn_is_over(pp: &P, now: i64) -> bool {
     is_turn(pp)
         && now - pp.sysmontick.schedwhen.get() >= pp.ext.last_turn.ns.load(Ordering::Relaxed)

@@ -9,11 +9,11 @@
 //!
 //! Time is cut into intervals of a second. A list's [`Level`](crate::runtime::data::level::Level)
 //! notes the least number of items that were on the list in the current interval. All users of the
-//! list together would have managed with that many items less. At the end of the interval this
-//! number is the list's *surplus*, which goes back during the next interval. A program that needs
-//! its memory again and again, at least once a second, keeps the memory. Items have no times of
-//! their own, and taking an item from a list costs only one more comparison. Only the common lists
-//! have a level, and P's use them seldom.
+//! list together could have done with that many items less. At the end of the interval this number
+//! is the list's *surplus*, which goes back during the next interval. A program that needs its
+//! memory again and again, at least once a second, keeps the memory. Items have no times of their
+//! own, and taking an item from a list costs only one more comparison. Only the common lists have a
+//! level, and P's use them seldom.
 //!
 //! # How it comes to the common lists
 //!
@@ -25,8 +25,8 @@
 //!
 //! # How it goes back
 //!
-//! A few dozen items at a time are taken from a list, which then is as if they had never been on
-//! it. The pages of these items go back to the kernel. Then the items go back to the
+//! A few dozen items at a time are taken from a list, as if they had never been on it. The pages of
+//! these items go back to the kernel. Then the items go back to the
 //! [arena](crate::runtime::mem::arena) from which they were cut. A dead G is first taken out of the
 //! list of all G's, since its page will read as zero. When the item is needed again, it is cut and
 //! settled as if for the first time.

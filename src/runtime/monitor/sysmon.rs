@@ -13,11 +13,11 @@
 //! in use at the moment. Then an M that has work for a P wakes sysmon first. Where goroutines are
 //! woken often, that was the slowest wake in a hundred.)
 //!
-//! If the network wasn't polled for 10 ms, sysmon polls. It wakes an M for a timer that is due and
-//! for which no M waits. It hands back memory that hasn't been needed for a while ([`scavenge`]).
-//! It notes since when goroutines wait, and hands back their dead stack ([`look_at_waits`]). It
-//! writes the lines of [`schedtrace`](crate::proc::schedtrace), and reports goroutines that seem to
-//! wait for each other. It adjusts GOMAXPROCS to the number of processors that the process may use.
+//! If the network wasn't polled for 10 ms, sysmon polls. It wakes an M for a due timer that no M
+//! waits for. It hands back memory that hasn't been needed for a while ([`scavenge`]). It notes
+//! since when goroutines wait, and hands back their dead stack ([`look_at_waits`]). It writes the
+//! lines of [`schedtrace`](crate::proc::schedtrace), and reports goroutines that seem to wait for
+//! each other. It adjusts GOMAXPROCS to the number of processors that the process may use.
 
 use std::mem::replace;
 use std::sync::atomic::Ordering;
@@ -166,10 +166,10 @@ fn poll_if_nobody_does(now: i64) {
     }
 }
 
-/// Wakes an M for a timer that is due, if a P is idle and no M waits for timers. The M that did may
-/// have left the poller with a goroutine that now blocks its thread or computes, and left the
-/// timers that weren't due soon. (In Go it wakes another M in any case: see `sched/wake.rs`.)
-/// Returns when the next timer is due, if it depends on sysmon.
+/// Wakes an M for a timer that is due, if a P is idle and no M waits for timers. The M that waited
+/// may have left the poller with a goroutine that now blocks its thread or computes, and without a
+/// successor for timers that weren't due soon. (In Go that M always wakes another: see
+/// `sched/wake.rs`.) Returns when the next timer is due, if that timer depends on sysmon.
 fn wake_if_timer_is_due(now: i64) -> i64 {
     let sched = sched();
     let polled = sched.lastpoll.load(Ordering::SeqCst) == 0;
@@ -360,8 +360,8 @@ fn retake_from_syscall(pp: &'static P, now: i64, long: bool) -> Retake {
     if !wanted && seen.syscallwhen.get() + SYSCALL_NS > now {
         return Retake::Left;
     }
-    // The M that the P is taken from may come back, find nothing to do, and see a deadlock before
-    // the P is handed on.
+    // The M that has lost the P may come back, find nothing to do, and see a deadlock before the P
+    // is handed on.
     let taken = counted(|| {
         let taken = take_from_syscall(pp, PIDLE);
         if taken {

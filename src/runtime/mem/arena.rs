@@ -4,8 +4,8 @@
 //! The memory of a piece that comes back goes to the kernel: then it is as it was before it was
 //! cut, and reads as zero.
 //!
-//! A piece of a page or more begins with a guard page, which is removed with the rest of the piece,
-//! if that is cheap. A guard that stays keeps its page table alive, which is half a KiB for each
+//! A piece of a page or more begins with a guard page. The guard is removed with the rest of the
+//! piece if that is cheap. A guard that stays keeps its page table alive: half a KiB for each
 //! goroutine whose stack has a room of 256 KiB. A page that several small pieces share goes to the
 //! kernel with the last of them, and so does a page table that several larger pieces share.
 //!
@@ -32,14 +32,14 @@ use crate::runtime::mem::pages::advise_each;
 use crate::runtime::mem::sizes::PAGE_MIN;
 use crate::runtime::mem::valgrind;
 
-/// What one page table maps, itself a page of entries of 8 bytes: 2 MiB, and with larger pages 32
-/// or 512.
+/// Returns how many bytes one page table maps. The table is itself a page of entries of 8 bytes: it
+/// maps 2 MiB, or with larger pages 32 or 512 MiB.
 fn page_table() -> usize {
     page_size() / 8 * page_size()
 }
 
-/// What [`Arena::cut`] returns: `count` pieces, `stride` bytes from one to the next, each with
-/// `guard` bytes of guard page at its low end, or none.
+/// The result of [`Arena::cut`]: `count` pieces at a distance of `stride` bytes, each with `guard`
+/// bytes of guard page at its low end, or none.
 ///
 /// ```text
 ///     base -> [guard][...] [guard][...] ...
@@ -52,7 +52,7 @@ pub(in crate::runtime) struct Pieces {
 }
 
 impl Pieces {
-    /// The start of piece `i`: its first byte above the guard.
+    /// Returns the start of piece `i`: its first byte above the guard.
     pub(in crate::runtime) fn start(&self, i: usize) -> *mut u8 {
         assert!(i < self.count);
         // SAFETY: the pieces are within one mapping, and there is a piece `i`.
@@ -71,7 +71,7 @@ impl Pieces {
         // read as.
         match unsafe { advise_each(ends.map(|end| end - wanted..end), libc::MADV_POPULATE_WRITE) } {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Err(error),
-            // An older kernel refuses: then each page is a fault when it is touched.
+            // An older kernel refuses. Then the first touch of each page is a fault.
             _ => Ok(()),
         }
     }
@@ -84,14 +84,14 @@ struct Chunk {
     free: Box<[u64]>,
     /// How many pieces are free.
     count: usize,
-    /// The first piece of those at the end that were never cut.
+    /// The first of the pieces at the end that were never cut.
     fresh: usize,
     /// How many pieces there are.
     len: usize,
 }
 
 impl Chunk {
-    /// The pieces from `base` on, all free.
+    /// Returns a chunk of the pieces from `base` on, all free.
     fn new(base: *mut u8, len: usize) -> io::Result<Self> {
         let mut free = Vec::new();
         free.try_reserve_exact(len.div_ceil(64)).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -103,8 +103,8 @@ impl Chunk {
         i < self.len && self.free[i / 64] >> (i % 64) & 1 != 0
     }
 
-    /// The first free piece and those that follow it, `n` at most, as long as they are free, and
-    /// were never cut if the first wasn't. There is a free piece.
+    /// Returns the first free piece and the free pieces right behind it, at most `n`. If the first
+    /// was cut before, the range ends before pieces that never were. There is a free piece.
     fn first(&self, n: usize) -> Range<usize> {
         let word = self.free.iter().position(|&word| word != 0).unwrap_or(0);
         let start = word * 64 + self.free[word].trailing_zeros() as usize;
@@ -124,14 +124,13 @@ impl Chunk {
         self.free[i / 64] |= 1 << (i % 64);
     }
 
-    /// The piece that an address is in; none if the address is in another chunk.
+    /// Returns the piece that contains an address; none if the address is in another chunk.
     fn piece(&self, addr: usize, stride: usize) -> Option<usize> {
         let i = addr.checked_sub(self.base.addr())? / stride;
         (i < self.len).then_some(i)
     }
 
-    /// The addresses in whole `unit`s that piece `i` has a part in, and in which every piece is
-    /// free.
+    /// Returns the whole `unit`s of addresses that contain a part of piece `i` and no piece in use.
     fn unused(&self, i: usize, stride: usize, unit: usize) -> Range<usize> {
         let base = self.base.addr();
         let (lo, hi) = (base + i * stride, base + (i + 1) * stride);
@@ -155,28 +154,28 @@ pub struct Arena {
     chunks: UnsafeCell<Vec<Chunk>>,
 }
 
-// SAFETY: the chunks are used with the lock held only.
+// SAFETY: the chunks are only used with the lock held.
 unsafe impl Sync for Arena {}
 
-/// The pieces of an arena's first chunk; if they are smaller than a page, its pages.
+/// How many pieces an arena's first chunk has, or pages if the pieces are smaller than a page.
 const FIRST_CHUNK: usize = 16;
-/// The bytes of a chunk, at most, unless one piece has more.
+/// The maximum size of a chunk in bytes, unless one piece has more.
 const MAX_CHUNK: usize = 1 << 30;
-/// The pieces of a chunk, at most.
+/// The maximum number of pieces of a chunk.
 const MAX_PIECES: usize = 1 << 17;
 
 impl Arena {
-    /// An arena of pieces of `size` bytes. A piece of 4 KiB or more has pages of its own.
+    /// Returns an arena of pieces of `size` bytes. A piece of 4 KiB or more has pages of its own.
     pub(in crate::runtime) const fn new(size: usize) -> Self {
         Arena { lock: Mutex::new(), size, strict: false, chunks: UnsafeCell::new(Vec::new()) }
     }
 
-    /// The bytes of guard below a piece.
+    /// Returns the bytes of guard below a piece.
     fn guard_size(&self) -> usize {
         if self.size < PAGE_MIN { 0 } else { page_size() }
     }
 
-    /// The bytes from a piece to the next.
+    /// Returns the distance from a piece to the next, in bytes.
     fn stride(&self) -> usize {
         match self.guard_size() {
             0 => self.size,
@@ -204,8 +203,8 @@ impl Arena {
         Ok(pieces)
     }
 
-    /// Takes up to `n` pieces, and the right to make their guards. [`cut`](Self::cut) holds the
-    /// lock.
+    /// Takes up to `n` pieces, and the right to make their guards. Called by [`cut`](Self::cut),
+    /// with the lock held.
     fn take(&self, n: usize) -> io::Result<(Pieces, Guards)> {
         let (guard, stride) = (self.guard_size(), self.stride());
         // SAFETY: cut holds the lock, and nothing else here refers to the chunks.
@@ -240,10 +239,10 @@ impl Arena {
         Ok((pieces, guards))
     }
 
-    /// Hands the memory of pieces to the kernel, and their guards, if these cost nothing to make
-    /// again. The pieces, given by their starts, are whole pages that nobody uses. Memory that the
-    /// program has locked stays as it is. Moves the starts of the pieces that read as zero now to
-    /// the front, and returns how many there are.
+    /// Hands the memory of pieces to the kernel. Also removes their guards, if these cost nothing
+    /// to make again. The pieces, given by their starts, are whole pages that nobody uses. Memory
+    /// that the program has locked stays as it is. Moves the starts of the pieces that read as zero
+    /// now to the front, and returns how many there are.
     pub(in crate::runtime) fn discard(&self, starts: &mut [usize]) -> usize {
         let (guard, stride) = (self.guard_size(), self.stride());
         starts.sort_unstable();
@@ -259,7 +258,8 @@ impl Arena {
         if discard(starts) {
             return starts.len();
         }
-        // A piece is in one mapping, but for its guard, so it is locked as a whole or not at all.
+        // Except for its guard, a piece is in one mapping, so it is locked as a whole or not at
+        // all.
         let mut done = 0;
         for i in 0..starts.len() {
             if discard(&starts[i..=i]) {
@@ -321,14 +321,14 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
             Err(_) => len /= 2,
         }
     };
-    // A huge page would be 500 times what a goroutine needs. Kernels without them say
-    // EINVAL.
+    // A huge page would be 500 times as large as a goroutine needs. Kernels without huge pages
+    // return EINVAL.
     let _ = mapping.advise(Advice::NoHugePage);
     let base = mapping.as_mut_ptr();
     let chunk = Chunk::new(base, len)?;
     std::mem::forget(mapping);
     holds_roots(base, len * stride);
-    // A stack is given by its bounds, two addresses, from which pointers are made again.
+    // A stack is given by its bounds, as two addresses, from which pointers are made later.
     base.expose_provenance();
     Ok(chunk)
 }
@@ -337,7 +337,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
 mod tests {
     use super::*;
 
-    /// The words of a piece of `len` bytes.
+    /// Returns the words of a piece of `len` bytes.
     fn words(start: *mut u8, len: usize) -> &'static mut [usize] {
         // SAFETY: the test has cut the piece, and looks at it through one slice at a time.
         unsafe { std::slice::from_raw_parts_mut(start.cast(), len / size_of::<usize>()) }
@@ -355,8 +355,7 @@ mod tests {
         assert_eq!(arena.discard(&mut starts), 4);
         arena.put_back(&mut starts);
 
-        // Pieces that are next to each other are cut together, and before those that were never
-        // cut.
+        // Adjacent pieces are cut together, and before pieces that were never cut.
         let counts: [usize; 3] = std::array::from_fn(|_| {
             let again = arena.cut(8, 1).unwrap();
             for i in 0..again.count {
@@ -384,7 +383,7 @@ mod tests {
         // A page that has gone reads as zero.
         let there = || (0..PAGES).map(|i| words(cut.start(0).wrapping_add(i * page), page)[0] != 0);
         let third = 2 * page / SIZE;
-        // All that have a part in the second and the third page, but for one in the middle.
+        // All pieces with a part in the second or the third page, except one in the middle.
         let mut starts: Vec<usize> =
             (page / SIZE..=3 * page / SIZE).filter(|&i| i != third).map(start).collect();
         arena.put_back(&mut starts);

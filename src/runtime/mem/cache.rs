@@ -1,18 +1,18 @@
-//! Caches of what nobody uses: a list for each P, and one that all of them share.
+//! Caches of unused items: a list for each P, and a list that all P's share.
 //!
 //! Dead G's, sudogs, segments, channels, timers and blocks of vector registers are kept for the
-//! next who needs one. Go writes the protocol out for each of its own (`gfget` and `gfput`,
-//! `acquireSudog` and `releaseSudog`, `stackcacherefill` and `stackcacherelease`); here it is once:
+//! next user. Go writes the protocol out for each of its kinds (`gfget` and `gfput`, `acquireSudog`
+//! and `releaseSudog`, `stackcacherefill` and `stackcacherelease`). Here it is written once:
 //!
-//! - As a rule one is taken from the P's list and put back there.
-//! - When that is empty, half of what it may have comes from the shared list ([`Cache::refill`]),
-//!   and when it is full, half of it goes there ([`Cache::spill`]). So the lock is taken once for
-//!   many.
-//! - Without a P there is the shared list alone ([`Cache::take`], [`Cache::give`]).
-//! - A P that is destroyed, or was idle for a while, gives all away.
+//! - As a rule an item is taken from the P's list and put back there.
+//! - An empty list is filled to half of its capacity from the shared list ([`Cache::refill`]). A
+//!   full list gives half of its items to the shared list ([`Cache::spill`]). So the lock is taken
+//!   once for many items.
+//! - Without a P, only the shared list is used ([`Cache::take`], [`Cache::give`]).
+//! - A P that is destroyed, or was idle for a while, gives all its items away.
 //!
-//! The lists are where Go has them, in `P` and in `schedt`, each with links of its own. Where a new
-//! one comes from if both are empty is no matter of the cache.
+//! The lists are where Go has them, in `P` and in `schedt`, each with links of its own. If both
+//! lists are empty, the caller makes a new item, not the cache.
 
 use std::iter::from_fn;
 
@@ -21,8 +21,8 @@ use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::arena::Arena;
 
-/// A list of what nobody uses. What came last is taken first: it may still be in the processor's
-/// caches.
+/// A list of unused items. The last item put there is taken first: it may still be in the
+/// processor's caches.
 pub(in crate::runtime) trait List: Copy {
     type Item;
 
@@ -33,8 +33,8 @@ pub(in crate::runtime) trait List: Copy {
 
 type Item<C> = <<C as Cache>::List as List>::Item;
 
-/// A cache, which a word at most stands for: what is done often carries no more to what is done
-/// seldom.
+/// A cache, represented by a word at most, so that the frequent path passes no more than that to
+/// the rare path.
 pub(in crate::runtime) trait Cache: Copy {
     /// The list that all P's share.
     type List: List;
@@ -42,7 +42,7 @@ pub(in crate::runtime) trait Cache: Copy {
     /// The shared list, with the lock that protects it and its level.
     fn shared(self) -> (&'static Mutex, Self::List, &'static Level);
 
-    /// Moves up to `n` to a P's list, which is empty, and takes one of them.
+    /// Moves up to `n` items to a P's empty list, and takes one of them.
     #[cold]
     #[inline(never)]
     fn refill(self, local: impl List<Item = Item<Self>>, n: usize) -> Option<Item<Self>> {
@@ -55,7 +55,7 @@ pub(in crate::runtime) trait Cache: Copy {
         local.pop()
     }
 
-    /// Moves up to `n` from a P's list, those that came last.
+    /// Moves up to `n` items, the last ones put there, from a P's list to the shared list.
     #[cold]
     #[inline(never)]
     fn spill(self, local: impl List<Item = Item<Self>>, n: usize) {
@@ -67,14 +67,14 @@ pub(in crate::runtime) trait Cache: Copy {
         });
     }
 
-    /// Takes one without a P.
+    /// Takes an item without a P.
     #[cold]
     #[inline(never)]
     fn take(self) -> Option<Item<Self>> {
         self.with_lock(|list, level| list.pop().inspect(|_| level.get(1)))
     }
 
-    /// Lets `push` put `n` on the shared list.
+    /// Lets `push` put `n` items on the shared list.
     fn give(self, n: usize, push: impl FnOnce(Self::List)) {
         self.with_lock(|list, level| {
             level.put(n);
@@ -82,16 +82,16 @@ pub(in crate::runtime) trait Cache: Copy {
         });
     }
 
-    /// Takes up to `n` that nobody has needed, and notes of each what `note` says.
+    /// Takes up to `n` items that nobody has needed. Returns the result of `note` for each.
     fn surplus<T>(self, n: usize, note: impl FnMut(Item<Self>) -> T) -> Vec<T> {
-        // Before the lock is taken: an allocator may wait for the kernel.
+        // Allocates before the lock is taken: an allocator may wait for the kernel.
         let mut batch = Vec::with_capacity(n);
         self.with_lock(|list, level| batch.extend(from_fn(|| list.pop()).take(level.take(n)).map(note)));
         batch
     }
 
-    /// Hands a batch of what nobody has needed back to the arena that it was cut from; false if
-    /// there is none.
+    /// Hands a batch of items that nobody has needed back to the arena from which they were cut.
+    /// Returns false if there are none.
     fn hand_back(self, arena: &Arena, start: impl FnMut(Item<Self>) -> usize) -> bool {
         let mut starts = self.surplus(BATCH, start);
         arena.put_back(&mut starts);
@@ -108,7 +108,7 @@ pub(in crate::runtime) trait Cache: Copy {
     }
 }
 
-/// For each of these an interval ends; says whether there is anything on a shared list.
+/// Ends an interval of each of these caches. Returns whether there is anything on a shared list.
 pub(in crate::runtime) fn age<C: Cache>(caches: impl IntoIterator<Item = C>) -> bool {
     caches.into_iter().fold(false, |any, cache| {
         cache.with_lock(|_, level| {

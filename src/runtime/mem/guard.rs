@@ -1,21 +1,22 @@
-//! Guard pages: what is below a stack, so that an overflow is a fault and not somebody
-//! else's corruption.
+//! Guard pages: a page below each stack, so that an overflow is a fault and doesn't corrupt other
+//! memory.
 //!
-//! There are two ways to make one.
+//! There are two ways to make a guard.
 //!
 //! - A *guard region* (`MADV_GUARD_INSTALL`, Linux 6.13) marks the page in the page table.
 //!   It leaves the mapping whole, so a million of them cost no more than their marks.
-//! - `mprotect` splits the mapping in three, and a process may have no more than
-//!   `vm.max_map_count` of those, 65,530 as a rule: enough for some 30,000 stacks.
+//! - `mprotect` splits the mapping in three. A process may have at most `vm.max_map_count`
+//!   mappings, 65,530 as a rule: enough for some 30,000 stacks.
 //!
-//! Guard regions are used where they work; they are tried once, because an emulator may say
-//! yes and do nothing. Otherwise there is a budget of guards by `mprotect`, which leaves the
-//! rest of the program mappings to live on. When it is used up, a line on stderr says so,
-//! and further stacks have no guard: their saved stack pointers are checked at each switch
-//! instead (`dropg`).
+//! Guard regions are used where they work. They are tried once, because an emulator may return
+//! success and do nothing. Otherwise there is a budget of guards by `mprotect`, which leaves enough
+//! mappings to the rest of the program. When the budget is used up, a line on stderr says so, and
+//! further stacks have no guard: their saved stack pointers are checked at each switch instead
+//! (`dropg`).
 //!
-//! A guard region goes with the memory above it when nobody needs that. A guard by `mprotect`
-//! stays, with its part of the budget, until it is unmapped. `GOSCHED_GUARD` changes all that:
+//! A guard region goes together with the memory above it when nobody needs that memory. A guard by
+//! `mprotect` stays, with its part of the budget, until it is unmapped. `GOSCHED_GUARD` changes the
+//! choice:
 //!
 //! | `GOSCHED_GUARD` has the word | |
 //! | --- | --- |
@@ -23,8 +24,8 @@
 //! | `mprotect` | never guard regions |
 //! | `strict` | no stack without a guard: making a goroutine is an error instead |
 //!
-//! For goroutines with thread-locals of their own it is always so, as what they run promises
-//! nothing.
+//! `strict` always holds for goroutines with thread-locals of their own, because the code that they
+//! run promises nothing about its stack.
 
 use std::io;
 use std::iter;
@@ -51,7 +52,7 @@ static STRICT: AtomicBool = AtomicBool::new(false);
 pub(in crate::runtime) static UNGUARDED: AtomicU64 = AtomicU64::new(0);
 /// Whether `mprotect` has made a guard.
 static PROTECTED: AtomicBool = AtomicBool::new(false);
-/// How many more guards `mprotect` may make.
+/// How many guards `mprotect` may still make.
 static BUDGET: AtomicIsize = AtomicIsize::new(0);
 
 /// Finds out how guards are made here. Fails if `GOSCHED_GUARD` asks for guard regions and there
@@ -74,9 +75,10 @@ pub(super) fn init() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries a guard region: the kernel must refuse to fill the page in, also after `MADV_DONTNEED`,
-/// which a stack's memory is given back with. (To have it read from there would end a program under
-/// valgrind, which looks itself at what the kernel is to read, and knows nothing of the guard.)
+/// Tries a guard region. The kernel must refuse to fill the page in, also after `MADV_DONTNEED`, by
+/// which a stack's memory is given back. (A system call that reads from the page would end a
+/// program under valgrind, which itself checks what the kernel is to read, and doesn't know of the
+/// guard.)
 fn regions_work() -> bool {
     let Ok(page) = memmap2::MmapOptions::new().len(page_size()).map_anon() else { return false };
     let page = page.as_ptr();
@@ -90,9 +92,10 @@ fn regions_work() -> bool {
         && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }
 
-/// Whether a page is a guard by `mprotect`: the kernel can't read from it. It isn't a guard region.
+/// Whether a page, which isn't a guard region, is a guard by `mprotect`: the kernel can't read from
+/// it.
 fn is_protected(page: usize) -> bool {
-    /// No way to change a mask: the kernel reads the mask first, and then says EINVAL.
+    /// An invalid way to change a mask: the kernel reads the mask first, and then returns EINVAL.
     const NO_WAY: libc::c_int = -1;
     // SAFETY: no mask is changed.
     let ret = unsafe {
@@ -101,8 +104,8 @@ fn is_protected(page: usize) -> bool {
     ret != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }
 
-/// How many guards `mprotect` may make: each adds two mappings, and a quarter of all mappings is
-/// for the rest of the program.
+/// Returns how many guards `mprotect` may make. Each adds two mappings, and a quarter of all
+/// mappings is for the rest of the program.
 fn budget() -> isize {
     let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()
@@ -112,17 +115,17 @@ fn budget() -> isize {
     ((max_map_count / 4 * 3 - in_use) / 2).max(0)
 }
 
-/// How guards are to be made, and the right to make them: see [`reserve`].
+/// The way in which guards are made, and the right to make them: see [`reserve`].
 pub(super) enum Guards {
     Regions,
     Mprotect,
-    /// Guards by `mprotect`, where there are none yet.
+    /// Guards by `mprotect`, where there is none yet.
     Missing,
     None,
 }
 
-/// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be none,
-/// warns, or fails if these must have them (`strict`) or the program insists on them.
+/// Takes the right to make guards for `n` stacks, before the stacks are made. If there can be no
+/// guards, warns, or fails if the stacks must have them (`strict`) or the program insists on them.
 pub(super) fn reserve(n: usize, strict: bool) -> io::Result<Guards> {
     if REGIONS.load(Ordering::Relaxed) {
         return Ok(Guards::Regions);
@@ -140,8 +143,8 @@ fn reserve_mappings(n: usize, strict: bool) -> io::Result<Guards> {
     without_guard(&io::Error::from_raw_os_error(libc::ENOMEM), strict)
 }
 
-/// The right to make guards again for pieces that were cut before: [`remove`] has removed guard
-/// regions, and a guard by `mprotect` is still there, if there ever was one.
+/// Returns the right to make guards again for pieces that were cut before. [`remove`] has removed
+/// guard regions, but a guard by `mprotect`, if there ever was one, is still there.
 pub(super) fn again() -> Guards {
     if REGIONS.load(Ordering::Relaxed) { Guards::Regions } else { Guards::Missing }
 }
@@ -150,24 +153,23 @@ pub(super) fn again() -> Guards {
 /// guard regions, but not guards by `mprotect`.
 pub(super) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
     if REGIONS.load(Ordering::Relaxed) {
-        // A guard that stays, because of an error, does no harm.
-        // SAFETY: guard pages hold nothing, and nobody uses what is above these, as the caller
-        // says.
+        // A guard that stays, because of an error, does no harm. SAFETY: guard pages hold nothing,
+        // and nobody uses the memory above these, as the caller says.
         let _ = unsafe { advise_each(ranges, MADV_GUARD_REMOVE) };
     }
 }
 
-/// Takes back the right to a guard, at `page`, that is about to be unmapped, with all above it,
-/// which nobody uses.
+/// Takes back the right to the guard at `page`, which is about to be unmapped together with the
+/// unused memory above it.
 pub(super) fn release(page: usize) {
-    // In this order: to the kernel a guard region can't be read from, either.
+    // Removes a guard region first: is_protected would take it for a guard by `mprotect`.
     remove(iter::once(page..page + page_size()));
     if PROTECTED.load(Ordering::Relaxed) && is_protected(page) {
         BUDGET.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// There can be no more guards because of `why`: warns once, or fails if there must be some.
+/// Warns once that there can be no more guards because of `why`, or fails if there must be guards.
 #[cold]
 fn without_guard(why: &io::Error, strict: bool) -> io::Result<Guards> {
     static WARNED: AtomicBool = AtomicBool::new(false);
@@ -189,7 +191,8 @@ fn without_guard(why: &io::Error, strict: bool) -> io::Result<Guards> {
 }
 
 impl Guards {
-    /// Makes the first page of each piece a guard. If there can be none: as [`reserve`].
+    /// Makes the first page of each piece a guard. If there can be none, warns or fails as
+    /// [`reserve`] does.
     pub(super) fn install(&self, base: *mut u8, stride: usize, count: usize, strict: bool) -> io::Result<()> {
         let page = page_size();
         match self {
@@ -241,8 +244,8 @@ mod tests {
     use crate::runtime::base::print::eprint;
     use crate::runtime::base::testing::dies;
 
-    /// A page is a mapping's right, if it has a guard by `mprotect`, and only then. In a child: the
-    /// budget is the process's.
+    /// A page comes with a right if it has a guard by `mprotect`, and only then. Tested in a child,
+    /// because the budget is the process's.
     #[test]
     fn rights_come_back() {
         let report = dies(|| {

@@ -1,7 +1,7 @@
-//! Home pages: an arena for each kind of stack, each page with its room and its guard page below.
+//! Home pages: an arena for each kind of stack. Below each page are its room and its guard page.
 //!
-//! A dead G stays in its page. When the page goes back to the arena it is no G any more, and reads
-//! as zero, until it is cut again.
+//! A dead G stays in its page. A page that goes back to the arena is no G any more, and reads as
+//! zero until it is cut again.
 
 use std::io;
 use std::ptr;
@@ -23,20 +23,20 @@ pub(in crate::runtime) struct Homes {
 }
 
 impl Homes {
-    /// How many home pages there are.
+    /// Returns how many home pages there are.
     pub(in crate::runtime) fn count(&self) -> usize {
         self.pieces.count
     }
 
-    /// The G of home `i`, in the upper half, and the low end of its stack.
+    /// Returns the G of home `i`, in the upper half, and the low end of its stack.
     pub(in crate::runtime) fn home(&self, i: usize) -> (&'static G, usize) {
         let lo = self.pieces.start(i);
         // SAFETY: the page is aligned and never unmapped, and it reads as zero, which is a valid G.
         unsafe { (&*lo.add(stack_size(self.kind)).cast::<G>(), lo.addr()) }
     }
 
-    /// Hands them back, which nobody has used but the caller. Without memory: that is what there
-    /// may be none of.
+    /// Hands the pages back, which only the caller has used. Doesn't allocate, as there may be no
+    /// memory.
     pub(in crate::runtime) fn hand_back(&self) {
         let arena = &ARENAS[number(self.kind)];
         for i in 0..self.count() {
@@ -63,13 +63,13 @@ static ARENAS: [Arena; KINDS] = {
     arenas
 };
 
-/// Each kind of stack.
+/// Returns each kind of stack.
 pub(in crate::runtime) fn kinds() -> impl Iterator<Item = StackKind> {
     let rooms = 0..ROOM_CLASSES as u8;
     rooms.clone().map(StackKind::Fixed).chain(rooms.map(StackKind::Thread)).chain([StackKind::Copying])
 }
 
-/// The number of a kind, below [`KINDS`].
+/// Returns the number of a kind, below [`KINDS`].
 pub(in crate::runtime) fn number(kind: StackKind) -> usize {
     match kind {
         StackKind::Fixed(room) => usize::from(room),
@@ -78,24 +78,24 @@ pub(in crate::runtime) fn number(kind: StackKind) -> usize {
     }
 }
 
-/// How much stack a goroutine uses at least, with the thread-locals and the G above it: what it has
-/// when it first waits.
+/// The stack that a goroutine has used when it first waits, at least. Thread-locals and the G come
+/// on top.
 const FIRST_FRAMES: usize = 1024;
 
-/// The bytes between a G of this kind and its stack.
+/// Returns the bytes between a G of this kind and its stack.
 fn locals_size(kind: StackKind) -> usize {
     if kind.has_own_locals() { block_size() } else { 0 }
 }
 
-/// Cuts up to `n` home pages of this kind, at least one, with their guards; their pages read
-/// as zero. Fails as [`Arena::cut`] does.
+/// Cuts up to `n` home pages of this kind, at least one, with their guards. The pages read as zero.
+/// Fails as [`Arena::cut`] does.
 pub(in crate::runtime) fn cut_homes(kind: StackKind, n: usize) -> io::Result<Homes> {
     let used = G_SIZE + locals_size(kind) + FIRST_FRAMES;
     Ok(Homes { pieces: ARENAS[number(kind)].cut(n, used)?, kind })
 }
 
 /// Hands the memory of dead G's of this kind to the kernel: their home pages, and the rooms below.
-/// Nobody uses these G's before their pages are cut again. Returns those whose memory can't go,
+/// Nobody uses these G's before their pages are cut again. Returns the G's whose memory can't go,
 /// because the program has locked it.
 pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&'static G> {
     let arena = &ARENAS[number(kind)];
@@ -103,12 +103,12 @@ pub(in crate::runtime) fn discard(kind: StackKind, dead: &[&'static G]) -> Vec<&
     let discarded = arena.discard(&mut starts);
     arena.put_back(&mut starts[..discarded]);
     let g = |lo| ptr::with_exposed_provenance(lo + stack_size(kind));
-    // SAFETY: addresses of G's in `dead`, whose pages are as they were.
+    // SAFETY: these are addresses of G's in `dead`, whose pages are unchanged.
     starts[discarded..].iter().map(|&lo| unsafe { &*g(lo) }).collect()
 }
 
-/// The first stack of a G, in its home page and the room below; thread-locals of its own are
-/// between the two.
+/// Returns the first stack of a G, in its home page and the room below. Thread-locals of its own
+/// are between the G and the stack.
 pub(in crate::runtime) fn home_stack(gp: &G) -> Stack {
     let (kind, hi) = (gp.ext.kind.get(), gp.as_ptr().addr());
     Stack { lo: hi - stack_size(kind), hi: hi - locals_size(kind) }

@@ -1,5 +1,5 @@
-//! Memory: the pages that G's live in, what stacks grow into, and pools. Go's allocator in
-//! `stack.go`.
+//! Memory: the pages that G's live in, the segments that stacks grow into, and pools. Go's
+//! allocator in `stack.go`.
 //!
 //! Every G owns one page for life, its *home*. The upper half is the G itself, the lower half the
 //! top of its first stack, so that a parked goroutine touches one page and no more. Below the page
@@ -10,9 +10,9 @@
 //!     fixed G     [guard][ room, untouched until used ][ home: 2 KiB stack | G ]
 //! ```
 //!
-//! That is with pages of 4 KiB. With pages of 16 or 64 KiB, a guard and a home are as large as a
-//! page. A fixed stack has the rest of its home. The stack of a copying G is still 2 KiB, right
-//! above the guard.
+//! These sizes hold for pages of 4 KiB. With pages of 16 or 64 KiB, a guard and a home are as large
+//! as a page. A fixed stack has the rest of its home. The stack of a copying G is still 2 KiB,
+//! right above the guard.
 //!
 //! ```text
 //!     copying G   [guard][ home: 2 KiB stack | G | unused ]
@@ -20,13 +20,14 @@
 //! ```
 //!
 //! The stack of a **copying** G moves to a *segment* of twice the size when it is full, and back
-//! home when that is enough: `stack` does that. The stack of a **fixed** G never moves and grows
-//! down into its room. It is for Rust closures, which may keep pointers to their locals anywhere.
+//! home when its home is large enough: `stack` does that. The stack of a **fixed** G never moves
+//! and grows down into its room. It is for Rust closures, which may keep pointers to their locals
+//! anywhere.
 //!
 //! - Home pages, small segments, sudogs, channels and timers are cut from *arenas* and used again
 //!   by way of a free list. Pieces that nobody has needed for a while go back to their arena
 //!   (timers stay). No arena is ever unmapped. So an address of a G, a channel or a timer is good
-//!   forever, and at worst it is the address of another of its kind.
+//!   forever: at worst it is the address of another G, channel or timer.
 //! - A free list belongs to a P, or is the common one. Only its owner touches a P's list, which has
 //!   no lock; the common list has a lock and a `Level`. An M without a P uses the common list.
 //! - The code here allocates, makes system calls and takes its own locks. It runs on g0, or on a
@@ -67,8 +68,8 @@ use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::mem::sizes::KEPT_MAX;
 
-/// Frees a dead G's segment, so that it has its home page's stack again; with `keep`, only if the
-/// segment is large. On g0, or on a thread that isn't ours.
+/// Frees a dead G's segment, so that the G has its home page's stack again; with `keep`, only if
+/// the segment is large. Called on g0, or on a thread that isn't ours.
 #[inline]
 pub(in crate::runtime) fn go_home(gp: &G, keep: bool) {
     let stack = gp.stack.get();

@@ -1,8 +1,8 @@
-//! Checks of the stack: those made by hand, where no compiler makes them, and the word that
-//! compilers' checks compare rsp with.
+//! Checks of the stack that are written by hand, where no compiler makes them, and the limit word
+//! that compilers' checks compare rsp with.
 //!
-//! That limit word is in the thread's own memory, which is gone when the thread is. So the M has
-//! its address as long as there is a thread, and a thread that writes to another thread's word
+//! The limit word is in the thread's own memory, which is gone when the thread is. So the M has the
+//! word's address as long as there is a thread, and a thread that writes to another thread's word
 //! holds the M's lock meanwhile.
 
 use std::sync::atomic::Ordering;
@@ -13,22 +13,22 @@ use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::sizes::{LARGE_FRAMES, STACK_PREEMPT};
 
-/// The bytes that the runtime's own functions may need beyond
-/// [`STACK_GUARD`](crate::runtime::mem::sizes::STACK_GUARD), which is kept for them.
+/// The bytes that the runtime's own functions may need in addition to
+/// [`STACK_GUARD`](crate::runtime::mem::sizes::STACK_GUARD), which is reserved for them.
 pub(crate) const ENTRY_ROOM: usize = if LARGE_FRAMES { 4096 } else { 0 };
 
-/// The check at the head of a function of the runtime that is called on copying stacks and takes
-/// more than a few words of stack. `tests/suite/raw/stack_use.rs` measures how much such functions
-/// take.
+/// Checks the stack at the head of a function of the runtime that is called on copying stacks and
+/// takes more than a few words of stack. `tests/suite/raw/stack_use.rs` measures how much such
+/// functions take.
 ///
-/// The function itself must not be inlined, so that its frame comes after this, and so that the
-/// address of a thread-local isn't kept across what may park.
+/// The function itself must not be inlined. So its frame is made after the check, and the address
+/// of a thread-local isn't kept across a point that may park.
 #[inline(always)]
 pub(crate) fn entry_check() {
     morestack_check(ENTRY_ROOM);
 }
 
-/// A check that asks for no room: a goroutine that is asked to stop does so.
+/// Stops the goroutine if it is asked to stop: a check that asks for no room.
 #[inline(always)]
 pub(crate) fn stop_if_asked() {
     morestack_check(0);
@@ -48,12 +48,12 @@ pub fn with_stack<R>(n: usize, f: impl FnOnce() -> R) -> R {
 }
 
 /// `morestack_check!(bytes, f, args..)` makes sure that `bytes` bytes of stack remain below the
-/// caller's frame, then calls `f(args..)` and returns what it returns. Go's compiler puts such a
-/// check, and the call of `morestack`, into each prologue; in Rust the check is made before the
-/// call, and `f` isn't inlined.
+/// caller's frame, then calls `f(args..)` and returns its result. Go's compiler puts such a check,
+/// and the call of `morestack`, into each prologue; in Rust the check is made before the call, and
+/// `f` isn't inlined.
 ///
-/// A copying stack that has no room is moved, and every address of the stack that it holds is
-/// adjusted. A fixed stack without room, or a copying one that would be larger than
+/// A copying stack without room is moved, and every address in it that points into it is adjusted.
+/// A fixed stack without room, or a copying stack that would be larger than
 /// [`set_max_stack`](crate::proc::set_max_stack) allows, ends the process with a report. On a
 /// thread that isn't ours nothing is checked; g0's stack never grows.
 ///
@@ -85,7 +85,7 @@ macro_rules! morestack_check {
 /// Lets other threads find this thread's limit word.
 pub(in crate::runtime) fn remember_stack_limit(mp: &M) {
     lock(&mp.ext.stack_limit_lock);
-    // SAFETY: this thread's.
+    // SAFETY: the thread pointer is this thread's own.
     mp.ext.stack_limit.set(unsafe { stack_limit(thread_pointer()) });
     unlock(&mp.ext.stack_limit_lock);
 }
@@ -99,13 +99,13 @@ pub(in crate::runtime) fn forget_stack_limit(mp: &M) {
 
 /// Makes the next check of `gp`, which runs on the thread of `mp`, fail, as a rule.
 ///
-/// If that thread is just switching stacks, it may overwrite the word, or the check that fails is
-/// another goroutine's, or the scheduler's. So whoever asks a goroutine to stop this way asks
-/// again, and a goroutine that nobody has asked goes on.
+/// If that thread is just switching stacks, it may overwrite the word, or the check of another
+/// goroutine or of the scheduler fails instead. So a thread that asks a goroutine to stop this way
+/// asks again, and a goroutine that wasn't asked goes on.
 pub(in crate::runtime) fn poison_stack_limit(mp: &M, gp: &G) {
     if gp.ext.tp.get() != 0 {
-        // SAFETY: its own, in its home, which is never unmapped. At worst the goroutine has ended,
-        // and the next one there sets the word when it begins.
+        // SAFETY: the word is the goroutine's own, in its home, which is never unmapped. At worst
+        // the goroutine has ended, and the next goroutine there sets the word when it begins.
         if let Some(limit) = unsafe { stack_limit(gp.ext.tp.get()) } {
             limit.store(STACK_PREEMPT, Ordering::Relaxed);
         }
@@ -113,8 +113,8 @@ pub(in crate::runtime) fn poison_stack_limit(mp: &M, gp: &G) {
     }
     lock(&mp.ext.stack_limit_lock);
     if let Some(limit) = mp.ext.stack_limit.get() {
-        // Relaxed: it publishes nothing. If newstack sees no request yet, this one is lost, and
-        // made again.
+        // Relaxed: the store publishes nothing. If newstack doesn't see the request yet, this
+        // poisoning is lost, and is done again.
         tsan::ignore_accesses(|| limit.store(STACK_PREEMPT, Ordering::Relaxed));
     }
     unlock(&mp.ext.stack_limit_lock);

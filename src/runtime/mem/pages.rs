@@ -1,4 +1,4 @@
-//! What the kernel is told about pages, and what it tells: `madvise` for many places at once, and
+//! Advice to the kernel about pages, and questions: `madvise` for many places at once, and
 //! `/proc/self/pagemap`, which says which pages have memory.
 
 use std::io;
@@ -14,8 +14,8 @@ const PIDFD_SELF: libc::c_int = -10001;
 /// Whether `process_madvise` was found not to work here.
 static TRIED_IN_VAIN: AtomicBool = AtomicBool::new(false);
 
-/// `process_madvise` for this process; returns for how many bytes the advice was taken. An older
-/// kernel refuses the call, or the pidfd, and a sandbox may: then it isn't asked again.
+/// Calls `process_madvise` for this process. Returns how many bytes the advice was taken for. An
+/// older kernel or a sandbox may refuse the call or the pidfd: then the call isn't tried again.
 ///
 /// # Safety
 /// As [`advise_each`].
@@ -58,7 +58,7 @@ pub(super) unsafe fn advise_each(
             continue;
         }
         for place in &vector[..n] {
-            // SAFETY: one of those ranges. Advice that was given already does no harm.
+            // SAFETY: this is one of those ranges. Advice that was given already does no harm.
             if unsafe { libc::madvise(place.iov_base, place.iov_len, advice) } != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -76,13 +76,13 @@ struct Scan {
     start: u64,
     end: u64,
     walk_end: u64,
-    /// The address of the regions that are found, and how many there is room for.
+    /// The address of the array for regions that are found, and its length.
     vec: u64,
     vec_len: u64,
     max_pages: u64,
     category_inverted: u64,
     category_mask: u64,
-    /// A page is found that has one of these.
+    /// A page is found if it has one of these categories.
     category_anyof_mask: u64,
     return_mask: u64,
 }
@@ -93,11 +93,12 @@ const PAGEMAP_SCAN: usize = 0xc000_6610 | size_of::<Scan>() << 16;
 /// `PAGE_IS_PRESENT` and `PAGE_IS_SWAPPED`.
 const HAS_MEMORY: u64 = 1 << 3 | 1 << 4;
 
-/// The file, while this lives. If it stayed open, the program would find its descriptor.
+/// The file `/proc/self/pagemap`, open while this lives. If it stayed open, the program would find
+/// its descriptor.
 pub(in crate::runtime) struct Pagemap(Option<isize>);
 
 impl Pagemap {
-    /// Opens it. If that fails, it knows nothing.
+    /// Opens the file. On an error, every page may have memory.
     pub(in crate::runtime) fn open() -> Self {
         let (path, flags) = (c"/proc/self/pagemap", libc::O_RDONLY | libc::O_CLOEXEC);
         // SAFETY: the path ends with a zero.
@@ -128,7 +129,7 @@ impl Pagemap {
 impl Drop for Pagemap {
     fn drop(&mut self) {
         if let Some(fd) = self.0 {
-            // SAFETY: opened above, and nobody else's.
+            // SAFETY: `open` opened the descriptor, and nobody else has it.
             unsafe { syscall!(SYS_close, fd) };
         }
     }

@@ -1,10 +1,10 @@
-//! Things that keep their type, channels and timers: unused ones are
+//! Pools of things that keep their type: channels and timers. Unused things are
 //! [kept](crate::runtime::mem::cache), and never given back to the allocator.
 //!
-//! A late user that still has the address of one finds another of its kind there at worst, with a
-//! lock that works as before. And to get one costs two list operations. If zero, a thing that has
-//! never been used, would do as well as a used one, the things that nobody has needed for a while
-//! go [back](crate::runtime::monitor::scavenge) to the arena that they were cut from.
+//! A late user that still has the address of a thing finds, at worst, another thing of its kind
+//! there, with a lock that works as before. Getting a thing costs two list operations. If zeroed
+//! memory, a thing that was never used, does as well as a used thing, things that nobody has needed
+//! for a while go [back](crate::runtime::monitor::scavenge) to the arena from which they were cut.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -18,31 +18,32 @@ use crate::runtime::data::runtime2::{Mutex, P};
 use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::cache::{Cache, List};
 
-/// What can be on a [`FreeList`].
+/// A thing that can be on a [`FreeList`].
 pub trait Linked: Sized + 'static {
-    /// The link to the next unused one, while this one is unused.
+    /// Returns the link to the next unused thing, while `this` is unused.
     ///
     /// # Safety
-    /// `this` is one of these or zero, and is never unmapped.
+    /// `this` is such a thing or zeroed memory, and is never unmapped.
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void>;
 }
 
-/// What can be in a pool. All zero is one that has never been used.
+/// A thing that can be in a pool. Zeroed memory is a thing that was never used.
 pub trait Pooled: Linked {
-    /// The unused ones of a P.
+    /// Returns the unused things of a P.
     fn cache(pp: &P) -> &FreeList<Self>;
 
-    /// The unused ones that no P has.
+    /// Returns the unused things that no P has.
     fn pool() -> &'static Pool<Self>;
 
-    /// What they are cut from.
+    /// Returns the arena from which the things are cut.
     fn arena() -> &'static Arena;
 }
 
-/// A P with this many gives half of them to the others; a P with none takes half as many.
+/// A P with this many things gives half of them to the pool. A P without any takes half as many
+/// from there.
 const LOCAL_MAX: usize = 128;
 
-/// How many are made at once.
+/// How many things are made at once.
 const BLOCK: usize = 32;
 
 impl<T: Linked> Cache for &'static Pool<T> {
@@ -78,13 +79,13 @@ impl<T: Linked> List for &FreeList<T> {
 }
 
 impl<T> FreeList<T> {
-    /// How many there are.
+    /// Returns how many things there are.
     pub(in crate::runtime) fn len(&self) -> usize {
         self.len.get()
     }
 }
 
-/// An unused thing, as its last user left it; none if there is no memory.
+/// Returns an unused thing, as its last user left it; none if there is no memory.
 pub(in crate::runtime) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
     let mp = acquirem();
     let thing = match mp.and_then(|mp| mp.p()).map(T::cache) {
@@ -98,7 +99,7 @@ pub(in crate::runtime) fn alloc<T: Pooled>() -> Option<NonNull<T>> {
     thing
 }
 
-/// Takes back a thing that nobody uses any more, but for a last read of its lock.
+/// Takes back a thing that nobody uses any more, except for a last read of its lock.
 pub(in crate::runtime) fn free<T: Pooled>(thing: NonNull<T>) {
     let mp = acquirem();
     match mp.and_then(|mp| mp.p()).map(T::cache) {
@@ -113,7 +114,7 @@ pub(in crate::runtime) fn free<T: Pooled>(thing: NonNull<T>) {
     releasem(mp);
 }
 
-/// Cuts up to `n` new ones; returns one, and passes the rest to `others`.
+/// Cuts up to `n` new things. Returns one, and passes the rest to `others`.
 #[cold]
 #[inline(never)]
 fn cut_things<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNull<T>> {
@@ -123,8 +124,8 @@ fn cut_things<T: Pooled>(n: usize, others: impl Fn(NonNull<T>)) -> Option<NonNul
     thing(0)
 }
 
-/// Hands back a batch of things that nobody has needed, and of which nothing is to stay; false if
-/// there is none.
+/// Hands back a batch of things that nobody has needed, and whose contents needn't stay. Returns
+/// false if there are none.
 pub(in crate::runtime) fn hand_back<T: Pooled>() -> bool {
     T::pool().hand_back(T::arena(), |thing| thing.addr().get())
 }

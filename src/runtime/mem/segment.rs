@@ -1,16 +1,16 @@
 //! Segments, which copying stacks grow into: Go's `stackalloc`, `stackfree` and `stackcache_clear`.
 //!
-//! A segment is a power of two of bytes, from a page on, with a guard page below. Where pages are
-//! larger than 4 KiB, there are none of the sizes below that.
+//! The size of a segment is a power of two, at least a page. A guard page is below it. Where pages
+//! are larger than 4 KiB, the sizes below a page don't occur.
 //!
-//! - Small ones, of 4 to 128 KiB, are cut from arenas, and each P has a list of them for each size.
-//!   (Go's end at 16 KiB: to take a larger one from its heap costs it less than a mapping costs
-//!   here.)
-//! - A large one is a mapping of its own. Some are kept when they are freed, on a list for each
-//!   size; the others go back to the system at once, and those on a list when nobody has needed
-//!   them for a while.
+//! - Small segments, of 4 to 128 KiB, are cut from arenas, and each P has a list for each size.
+//!   (Go's small segments end at 16 KiB: taking a larger one from Go's heap costs less than a
+//!   mapping costs here.)
+//! - A large segment is a mapping of its own. Some are kept when they are freed, on a list for each
+//!   size, until nobody has needed them for a while. The others go back to the system at once.
 //!
-//! A free segment's last word is the list's link, in the page that the next user touches first.
+//! The last word of a free segment is the list's link. It is in the page that the next user touches
+//! first.
 
 use std::io;
 use std::ptr;
@@ -35,14 +35,15 @@ use crate::runtime::mem::cache::{Cache, List};
 use crate::runtime::mem::sizes::{SEGMENT_MIN, stacklog2};
 use crate::runtime::mem::{guard, valgrind};
 
-/// The most bytes of free segments of one size that a P has, but at least one segment; and the
-/// bytes that are cut at once. Go's `_StackCacheSize`.
+/// The maximum number of bytes of free segments of one size that a P has, but at least one segment.
+/// Also the bytes that are cut at once. Go's `_StackCacheSize`.
 const STACK_CACHE_SIZE: usize = 32 << 10;
 
-/// How many are cut at once at most, however many there are.
+/// The maximum number of segments that are cut at once.
 const CUT_MAX: usize = 16;
 
-/// The list that small segments of `n` bytes are on; none if they are large.
+/// Returns the order of small segments of `n` bytes, which is the number of their list; none if
+/// such segments are large.
 fn order_of(n: usize) -> Option<usize> {
     Some(stacklog2(n / SEGMENT_MIN)).filter(|&order| order < NUM_STACK_ORDERS)
 }
@@ -76,7 +77,7 @@ impl List for Segments<'_> {
     }
 }
 
-/// The last word of a free segment.
+/// Returns the last word of a free segment.
 fn link(s: Stack) -> &'static Cell<usize> {
     // SAFETY: the word is within a segment that nobody uses, and that isn't unmapped while it is on
     // a list.
@@ -88,7 +89,7 @@ struct Stackpool {
     mu: Mutex,
     free: StackFreeList,
     level: Level,
-    /// How many there are, free or not.
+    /// How many segments there are, free or not.
     cut: AtomicUsize,
     arena: Arena,
 }
@@ -98,7 +99,7 @@ unsafe impl Sync for Stackpool {}
 static STACKPOOL: [CachePadded<Stackpool>; NUM_STACK_ORDERS] =
     [pool(0), pool(1), pool(2), pool(3), pool(4), pool(5)];
 
-/// A pool of segments of [`SEGMENT_MIN`]` << order` bytes.
+/// Returns a pool of segments of [`SEGMENT_MIN`]` << order` bytes.
 const fn pool(order: usize) -> CachePadded<Stackpool> {
     CachePadded::new(Stackpool {
         mu: Mutex::new(),
@@ -109,7 +110,7 @@ const fn pool(order: usize) -> CachePadded<Stackpool> {
     })
 }
 
-/// Ranks the locks.
+/// Sets the ranks of the locks.
 pub(super) fn init() {
     for pool in &STACKPOOL {
         lock_init(&pool.mu, LockRank::STACKPOOL);
@@ -117,12 +118,12 @@ pub(super) fn init() {
     lock_init(&STACK_LARGE.lock, LockRank::STACK_LARGE);
 }
 
-/// How many segments of an order a P takes from all and gives to all.
+/// Returns how many segments of an order a P takes from the pool or gives to it at once.
 fn half(order: usize) -> usize {
     (STACK_CACHE_SIZE / 2 / (SEGMENT_MIN << order)).max(1)
 }
 
-/// Free small segments of an order that a P has.
+/// Returns the free small segments of an order that a P has.
 fn local(pp: &P, order: usize) -> Segments<'_> {
     Segments { list: &pp.ext.stackcache[order], n: SEGMENT_MIN << order }
 }
@@ -145,12 +146,12 @@ fn stackpoolalloc(order: usize) -> io::Result<Stack> {
     Small(order).take().map_or_else(|| cut_segments(order), Ok)
 }
 
-/// Cuts small segments: one for the caller, and the others for all.
+/// Cuts small segments: one for the caller, and the others for the pool.
 #[cold]
 fn cut_segments(order: usize) -> io::Result<Stack> {
     let (pool, n) = (&STACKPOOL[order], SEGMENT_MIN << order);
     let many = (pool.cut.load(Ordering::Relaxed) / 4).min(CUT_MAX);
-    // A segment is taken by a goroutine that has filled one of half the size.
+    // The goroutine that takes the segment has filled a stack of half the size.
     let wanted = if n == SEGMENT_MIN { n } else { n / 2 };
     let pieces = pool.arena.cut((STACK_CACHE_SIZE / n).max(many).max(1), wanted)?;
     pool.cut.fetch_add(pieces.count, Ordering::Relaxed);
@@ -162,13 +163,13 @@ fn cut_segments(order: usize) -> io::Result<Stack> {
     Ok(piece(0))
 }
 
-/// Gives a small segment to all. Go's `stackpoolfree`.
+/// Gives a small segment to the pool. Go's `stackpoolfree`.
 fn stackpoolfree(s: Stack, order: usize) {
     Small(order).give(1, |list| list.push(s));
 }
 
-/// Hands back a batch of small segments of one size that nobody has needed. Says whether there were
-/// any.
+/// Hands back a batch of small segments of one size that nobody has needed. Returns whether there
+/// were any.
 pub(in crate::runtime) fn hand_back() -> bool {
     (0..NUM_STACK_ORDERS).any(hand_back_order)
 }
@@ -183,41 +184,41 @@ fn hand_back_order(order: usize) -> bool {
     pool.arena.put_back(&mut starts[..discarded]);
     pool.cut.fetch_sub(discarded, Ordering::Relaxed);
     // The memory of the others is locked. They don't count in the level, so that they aren't tried
-    // again for ever.
+    // again forever.
     let locked = starts[discarded..].iter().map(|&lo| Stack { lo, hi: lo + n });
     Small(order).give(0, |list| locked.for_each(|s| list.push(s)));
     true
 }
 
-/// Takes a segment for a P whose list is empty, and fills half of that; fails if there is none to
-/// be had. Go's `stackcacherefill`.
+/// Takes a segment for a P whose list is empty, and fills half of the list. Fails if no segment can
+/// be made. Go's `stackcacherefill`.
 #[cold]
 fn stackcacherefill(pp: &P, order: usize) -> io::Result<Stack> {
     Small(order).refill(local(pp, order), half(order)).map_or_else(|| cut_segments(order), Ok)
 }
 
-/// Gives half of a full list of a P's to all. Go's `stackcacherelease`.
+/// Gives half of a P's full list to the pool. Go's `stackcacherelease`.
 #[cold]
 fn stackcacherelease(pp: &P, order: usize) {
     Small(order).spill(local(pp, order), half(order));
 }
 
-/// Gives all of a P's free segments to all. Go's `stackcache_clear`.
+/// Gives all of a P's free segments to the pools. Go's `stackcache_clear`.
 pub(in crate::runtime) fn stackcache_clear(pp: &P) {
     (0..NUM_STACK_ORDERS).for_each(|order| Small(order).spill(local(pp, order), usize::MAX));
 }
 
-/// From this size on a segment is worth huge pages: two at least, of which one is used at once.
+/// From this size on a segment is worth huge pages: it has at least two, and one is used at once.
 const HUGE: usize = 4 << 20;
 
-/// The size of a huge page, or, where pages are larger than 4 KiB, of several that a TLB can have
-/// in one entry.
+/// The size of a huge page, or, where pages are larger than 4 KiB, of several pages that share an
+/// entry of the TLB.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes of free large segments that are kept, in all.
 const LARGE_KEPT: usize = 64 << 20;
 
-/// How many sizes there may be.
+/// The maximum number of sizes.
 pub(in crate::runtime) const LARGE_SIZES: usize = usize::BITS as usize;
 
 /// Free large segments. Go's `stackLarge`.
@@ -226,7 +227,7 @@ struct StackLarge {
     /// A list for each size: [`SEGMENT_MIN`] and its doubles.
     free: [StackFreeList; LARGE_SIZES],
     levels: [Level; LARGE_SIZES],
-    /// The bytes on all lists, and of what is about to be put there.
+    /// The bytes of the segments on all lists, and of segments that are about to be put there.
     kept: AtomicUsize,
 }
 
@@ -245,7 +246,7 @@ static STACK_LARGE: StackLarge = StackLarge {
 pub(in crate::runtime) struct Large(pub(in crate::runtime) usize);
 
 impl Large {
-    /// The cache of those of `n` bytes.
+    /// Returns the cache of segments of `n` bytes.
     fn of(n: usize) -> Self {
         Large(stacklog2(n / SEGMENT_MIN))
     }
@@ -278,13 +279,13 @@ fn free_large(s: Stack) {
     }
 }
 
-/// Gives a segment back that nobody has needed; false if there is none. One at a time: it may take
-/// the kernel a while.
+/// Gives back a segment that nobody has needed. Returns false if there is none. Gives back only
+/// one, as that may take the kernel a while.
 pub(in crate::runtime) fn hand_back_large() -> bool {
     if STACK_LARGE.kept.load(Ordering::Relaxed) == 0 {
         return false;
     }
-    // One lock protects all of them.
+    // One lock protects all large sizes.
     lock(&STACK_LARGE.lock);
     let unused = (0..LARGE_SIZES).find_map(|class| {
         let (_, list, level) = Large(class).shared();
@@ -298,13 +299,13 @@ pub(in crate::runtime) fn hand_back_large() -> bool {
     unused.is_some()
 }
 
-/// Maps a segment and its guard; a large one where huge pages can be.
+/// Maps a segment and its guard. A large segment is mapped where huge pages are possible.
 fn map(n: usize) -> io::Result<Stack> {
     let page = page_size();
     let (align, advice) = if n < HUGE { (page, Advice::NoHugePage) } else { (HUGE_PAGE, Advice::HugePage) };
     let mut mapping =
         tsan::ignore_accesses(|| MmapOptions::new().len(align + n).no_reserve_swap().map_anon())?;
-    // Kernels without huge pages say EINVAL.
+    // Kernels without huge pages return EINVAL.
     let _ = mapping.advise(advice);
     let base = mapping.as_mut_ptr().expose_provenance();
     let lo = (base + page).next_multiple_of(align);
@@ -363,7 +364,7 @@ pub(in crate::runtime) fn stackalloc(n: usize) -> io::Result<Stack> {
     Ok(s)
 }
 
-/// Frees a segment; where [`stackalloc`] may be called. Go's `stackfree`.
+/// Frees a segment. Called where [`stackalloc`] may be called. Go's `stackfree`.
 pub(in crate::runtime) fn stackfree(s: Stack) {
     on_system_stack();
     let n = s.hi - s.lo;
@@ -387,8 +388,8 @@ pub(in crate::runtime) fn stackfree(s: Stack) {
     }
 }
 
-/// A function that takes more stack than a goroutine may have was called on a goroutine's. Go's
-/// `morestackc`.
+/// Throws: a function that may need more stack than a goroutine has was called on a goroutine's
+/// stack. Go's `morestackc`.
 #[cold]
 fn morestackc() -> ! {
     throw("attempt to execute system stack code on user stack")
@@ -430,7 +431,7 @@ mod tests {
             assert_eq!(n + cached(pp, order), n.max(STACK_CACHE_SIZE / 2));
 
             assert_eq!((s.hi - s.lo, s.lo % page_size()), (n, 0));
-            // SAFETY: the segment is ours, all of it.
+            // SAFETY: the whole segment is ours.
             unsafe { ptr::with_exposed_provenance_mut::<u8>(s.lo).write_bytes(1, n) };
             while cached(pp, order) < STACK_CACHE_SIZE {
                 local(pp, order).push(stackpoolalloc(order).unwrap());

@@ -1,4 +1,4 @@
-//! How large stacks, rooms, guards and segments are: Go's `stackMin`, `stackGuard`, `stackPreempt`.
+//! The sizes of stacks, rooms, guards and segments: Go's `stackMin`, `stackGuard`, `stackPreempt`.
 
 use std::env;
 use std::io;
@@ -11,8 +11,8 @@ use crate::runtime::data::ext::{G_SIZE, MAX_ROOM, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::tls;
 
-/// The smallest page size of any kernel: a G and its first stack take as much, and rooms and
-/// segments are counted in it.
+/// The smallest page size of any kernel. A G and its first stack take this much, and rooms and
+/// segments are multiples of it.
 pub(in crate::runtime) const PAGE_MIN: usize = 4096;
 
 /// The first stack of every G: the half of its home that the G doesn't fill. Go's
@@ -25,8 +25,8 @@ const _: () = assert!(STACK_MIN + G_SIZE == PAGE_MIN);
 /// checks of a debug build. Go has `stackGuardMultiplier` for such builds.
 pub(in crate::runtime) const LARGE_FRAMES: bool = cfg!(any(debug_assertions, unoptimized, asan, tsan));
 
-/// How far above `stack.lo` a check fails already: room for functions that have no check. Go's
-/// `stackGuard`.
+/// A check fails at this distance above `stack.lo`, which leaves room for functions without a
+/// check. Go's `stackGuard`.
 pub(in crate::runtime) const STACK_GUARD: usize = if LARGE_FRAMES { 4 * 928 } else { 928 };
 
 /// The `stackguard0` of a goroutine that is to stop: above every stack. Go's `stackPreempt`,
@@ -37,11 +37,11 @@ pub(in crate::runtime) const STACK_PREEMPT: usize = (isize::MAX & -1314) as usiz
 /// `stackForceMove`.
 const STACK_FORCE_MOVE: usize = (isize::MAX & -275) as usize;
 
-/// The byte that `GODEBUG=efence=1` fills a home page's stack with when the goroutine has left it.
+/// The byte with which `GODEBUG=efence=1` fills a home page's stack when the goroutine has left it.
 /// Go's `stackPoisonCopy`.
 pub(in crate::runtime) const POISON: u8 = 0xfc;
 
-/// The smallest segment, with pages of 4 KiB. Go's `fixedStack`, which is half of it: a G's first
+/// The smallest segment, with pages of 4 KiB. Go's `fixedStack` is half as large; here a G's first
 /// stack is in its home page.
 pub(super) const SEGMENT_MIN: usize = PAGE_MIN;
 
@@ -56,7 +56,7 @@ const USUAL_ROOM: u8 = if LARGE_FRAMES { 8 } else { 6 };
 /// the runtime has started.
 static DEFAULT_ROOM: AtomicU8 = AtomicU8::new(USUAL_ROOM);
 
-/// The kind of a main goroutine whose maker gives none, but for thread-locals: 8 MiB, as a
+/// The kind of a main goroutine whose maker gives none, thread-locals left aside: 8 MiB, as a
 /// process's main thread has.
 pub(crate) const MAIN_KIND: StackKind = StackKind::Fixed(11);
 
@@ -64,7 +64,7 @@ pub(crate) const MAIN_KIND: StackKind = StackKind::Fixed(11);
 /// them.
 const COPYING_ROOM: usize = if LARGE_FRAMES { 2 * PAGE_MIN } else { 0 };
 
-/// The bytes of room below a home page.
+/// Returns the bytes of room below a home page.
 pub(super) const fn room_size(kind: StackKind) -> usize {
     match kind {
         StackKind::Copying => COPYING_ROOM,
@@ -72,7 +72,7 @@ pub(super) const fn room_size(kind: StackKind) -> usize {
     }
 }
 
-/// The bytes of a G's first stack: in its home page, and the room below.
+/// Returns the size of a G's first stack in bytes: the part in its home page, and the room below.
 pub(super) fn stack_size(kind: StackKind) -> usize {
     let size = room_size(kind) + STACK_MIN;
     match kind {
@@ -81,7 +81,7 @@ pub(super) fn stack_size(kind: StackKind) -> usize {
     }
 }
 
-/// The `stackguard0` of `gp` while it runs and nobody wants it to stop.
+/// Returns the `stackguard0` of `gp` while `gp` runs and isn't asked to stop.
 #[inline(always)]
 pub(in crate::runtime) fn running_guard(gp: &G) -> usize {
     if stack_force_move() && gp.ext.kind.get() == StackKind::Copying {
@@ -90,14 +90,15 @@ pub(in crate::runtime) fn running_guard(gp: &G) -> usize {
     gp.stack.get().lo + STACK_GUARD
 }
 
-/// The room of a fixed G whose maker doesn't say how large it is to be.
+/// Returns the room of a fixed G whose maker gives no size.
 #[inline(always)]
 pub(in crate::runtime) fn default_room() -> u8 {
-    // Relaxed: it is set before anybody can make a G.
+    // Relaxed: the value is set before a G can be made.
     DEFAULT_ROOM.load(Ordering::Relaxed)
 }
 
-/// The kind with [`default_room`] and the thread-locals of whatever thread it is on.
+/// Returns the kind with [`default_room`] that uses the thread-locals of the thread that it runs
+/// on.
 pub(crate) fn fixed_kind() -> StackKind {
     StackKind::Fixed(default_room())
 }
@@ -117,12 +118,12 @@ pub(in crate::runtime) fn set_default_kind(shared: bool) {
         Ok(StackKind::Thread(room)) => THREAD | u16::from(room),
         _ => 0,
     };
-    // Release pairs with default_kind: what the runtime has set up is there.
+    // Release pairs with default_kind: its callers see what the runtime has set up.
     DEFAULT_KIND.store(kind, Ordering::Release);
 }
 
-/// The kind of a goroutine whose maker gives none. Fails if the runtime hasn't started, or there
-/// can be no such goroutine here.
+/// Returns the kind of a goroutine whose maker gives none. Fails if the runtime hasn't started, or
+/// there can be no such goroutine here.
 #[inline(always)]
 pub(crate) fn default_kind() -> io::Result<StackKind> {
     // Acquire pairs with set_default_kind.
@@ -165,7 +166,7 @@ pub(super) fn init() -> io::Result<()> {
     })
 }
 
-/// The error for a stack of `size` bytes, which is too large.
+/// Returns the error for a stack of `size` bytes, which is too large.
 #[cold]
 pub(crate) fn too_large(size: usize) -> io::Error {
     io::Error::new(
@@ -174,23 +175,23 @@ pub(crate) fn too_large(size: usize) -> io::Error {
     )
 }
 
-/// The kind of stack with the smallest room that has at least `size` bytes; none if no room is as
-/// large.
+/// Returns the kind of stack with the smallest room of at least `size` bytes; none if no room is
+/// that large.
 pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE_MIN).max(1);
     let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;
     (room <= MAX_ROOM).then_some(StackKind::Fixed(room))
 }
 
-/// The kind of a goroutine with thread-locals of its own, which take up a part of its room. If the
-/// stack is to have all of the size asked for (`at_least`), the room is larger. Fails with the
+/// Returns the kind of a goroutine with thread-locals of its own, which take up a part of its room.
+/// If the stack alone must have the requested size (`at_least`), the room is larger. Fails with the
 /// reason if there can be no such goroutine here.
 #[cold]
 pub(crate) fn with_own_locals(kind: StackKind, at_least: bool) -> io::Result<StackKind> {
     tls::works()?;
     let StackKind::Fixed(room) = kind else { return Ok(kind) };
     let (stack, block) = (PAGE_MIN << room, tls::block_size());
-    // The stack has at least as much as the thread-locals.
+    // The stack is at least as large as the thread-locals.
     let wanted = if at_least { stack + block } else { stack.max(2 * block) };
     let room = wanted.div_ceil(PAGE_MIN).next_power_of_two().trailing_zeros() as u8;
     Ok(StackKind::Thread(room.min(MAX_ROOM)))

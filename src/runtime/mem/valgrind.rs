@@ -1,16 +1,17 @@
 //! Requests to valgrind about stacks. On a processor each request is a dozen instructions without
 //! an effect.
 //!
-//! Valgrind derives from the stack pointer which memory is in use: what a call pushes is new, and
-//! what is below is nobody's. A switch between stacks that it doesn't know looks like one call or
-//! return with a large frame.
+//! Valgrind derives from the stack pointer which memory is in use: memory that a call pushes is
+//! new, and memory below is unused. If valgrind doesn't know the stacks, a switch between them
+//! looks like one call or return with a large frame.
 
 use std::sync::Mutex;
 
 use crate::runtime::arch::valgrind_request;
 use crate::runtime::data::runtime2::Stack;
 
-/// `VG_USERREQ__STACK_REGISTER`: the answer is a number, which isn't 0, the main thread's.
+/// `VG_USERREQ__STACK_REGISTER`. The answer is a number other than 0, which is the main thread's
+/// stack.
 const STACK_REGISTER: usize = 0x1501;
 const STACK_DEREGISTER: usize = 0x1502;
 
@@ -18,14 +19,14 @@ const STACK_DEREGISTER: usize = 0x1502;
 /// them.
 const MAKE_MEM_DEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 2;
 
-/// Makes memory from `lo` to `hi` defined, in a stack that is about to move, or in its new place.
-/// The new place is nobody's until the stack pointer is there. And a word with padding in it, which
-/// is compared with addresses on its way, would arrive uninitialised as a whole.
+/// Marks memory from `lo` to `hi` as defined, in a stack that is about to move, or in its new
+/// place. The new place counts as unused until the stack pointer is there. And a word with padding,
+/// which is compared with addresses when it is moved, would arrive as wholly uninitialised.
 pub(in crate::runtime) fn make_defined(lo: usize, hi: usize) {
     valgrind_request(&[MAKE_MEM_DEFINED, lo, hi - lo, 0, 0, 0]);
 }
 
-/// Registers a stack, and returns its number; 0 where there is no valgrind.
+/// Registers a stack. Returns its number; 0 without valgrind.
 pub(super) fn register(s: Stack) -> usize {
     valgrind_request(&[STACK_REGISTER, s.lo, s.hi - 1, 0, 0, 0])
 }
@@ -33,7 +34,7 @@ pub(super) fn register(s: Stack) -> usize {
 /// Stacks that may be unmapped, by their lower ends, and their numbers.
 static MAPPED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// [`register`] of a stack that may be unmapped.
+/// [`register`], for a stack that may be unmapped.
 pub(super) fn register_mapped(s: Stack) {
     let id = register(s);
     if id != 0 {
@@ -41,7 +42,7 @@ pub(super) fn register_mapped(s: Stack) {
     }
 }
 
-/// A stack of [`register_mapped`] is none any more.
+/// Undoes [`register_mapped`].
 pub(super) fn deregister(s: Stack) {
     let mut mapped = MAPPED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(i) = mapped.iter().position(|&(lo, _)| lo == s.lo) {

@@ -1,4 +1,4 @@
-//! What is known of a stack while it moves: Go's `adjustinfo`.
+//! The data of a stack's move: Go's `adjustinfo`.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,9 +12,9 @@ use crate::runtime::data::runtime2::Stack;
 pub struct AdjustInfo {
     /// Where the stack was.
     pub old: Stack,
-    /// What is added to an address of the old stack, wrapping.
+    /// The distance that is added to an address of the old stack, wrapping.
     pub delta: usize,
-    /// The end of the highest place, in the new stack, that a sudog points to; 0 if there is none.
+    /// The end of the highest place in the new stack to which a sudog points; 0 if there is none.
     /// Go's `sghi`.
     pub(in crate::runtime) sghi: Cell<usize>,
 }
@@ -24,7 +24,8 @@ impl AdjustInfo {
         AdjustInfo { old, delta: new.hi.wrapping_sub(old.hi), sghi: Cell::new(0) }
     }
 
-    /// The address of what was at `p`: in the new stack if `p` is in the old one, otherwise `p`.
+    /// Returns the new address of the data at `p`: in the new stack if `p` is in the old stack,
+    /// otherwise `p`.
     #[inline(always)]
     pub fn moved(&self, p: usize) -> usize {
         // One comparison and no branch, as this is called for each word of a stack.
@@ -32,7 +33,7 @@ impl AdjustInfo {
         p.wrapping_add(if inside { self.delta } else { 0 })
     }
 
-    /// If the word at `vpp` points into the old stack, makes it point into the new one. Go's
+    /// If the word at `vpp` points into the old stack, makes it point into the new stack. Go's
     /// `adjustpointer`.
     ///
     /// # Safety
@@ -49,8 +50,8 @@ impl AdjustInfo {
     /// Go's `adjustpointers`.
     ///
     /// # Safety
-    /// They are aligned words of the G's memory, which nobody uses meanwhile, but for a sender
-    /// below `sghi`.
+    /// These are aligned words of the G's memory. Nobody uses them meanwhile, except a sender below
+    /// `sghi`.
     pub(in crate::runtime) unsafe fn adjustpointers(&self, from: usize, to: usize) {
         let racy = self.sghi.get().clamp(from, to);
         // SAFETY: aligned words of the G's memory, and from `sghi` on ours alone, as the caller
@@ -64,11 +65,10 @@ impl AdjustInfo {
     }
 
     /// Copies `n` bytes to the new stack, and adjusts each word on the way: a second pass over the
-    /// stack would take as long again.
+    /// stack would take as long as the copy.
     ///
     /// # Safety
-    /// At both places there are `n` bytes of aligned words of the G's memory, which nobody else
-    /// uses.
+    /// Both places have `n` bytes of aligned words of the G's memory, which nobody else uses.
     pub(in crate::runtime) unsafe fn copy_adjusted(&self, from: usize, to: usize, n: usize) {
         let from = ptr::with_exposed_provenance::<usize>(from);
         let to = ptr::with_exposed_provenance_mut::<usize>(to);
@@ -81,16 +81,17 @@ impl AdjustInfo {
     /// [`adjustpointers`](Self::adjustpointers) where a sender may write at the same time.
     ///
     /// # Safety
-    /// They are aligned words of the G's memory, which nobody but such a sender uses meanwhile.
+    /// These are aligned words of the G's memory, which only such a sender uses meanwhile.
     pub(in crate::runtime) unsafe fn adjust_received(&self, from: usize, to: usize) {
         for word in (from..to).step_by(size_of::<usize>()) {
             // SAFETY: an aligned word that is there, as the caller says. A sender's plain stores at
-            // the same time are a race, as in Go: the processor has each before or after the
+            // the same time are a race, as in Go: the processor does each before or after the
             // compare-and-swap, and either way the value stays.
             let word = unsafe { AtomicUsize::from_ptr(ptr::with_exposed_provenance_mut(word)) };
             let p = word.load(Ordering::Relaxed);
             if self.moved(p) != p {
-                // If it fails, a value was received meanwhile, which is no address in this stack.
+                // If this fails, a value was received meanwhile, and the value is no address in
+                // this stack.
                 let _ = word.compare_exchange(p, self.moved(p), Ordering::Relaxed, Ordering::Relaxed);
             }
         }

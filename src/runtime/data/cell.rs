@@ -1,6 +1,6 @@
-//! The cells of the runtime's structs: std's, but under ThreadSanitizer. What orders their uses it
-//! can't know, that they are those of one P, say, which goes from thread to thread. So it doesn't
-//! see what is read and written in them.
+//! The cells of the runtime's structs. They are std's, except under ThreadSanitizer, which can't
+//! know what orders their uses: that they belong to one P, for example, which goes from thread to
+//! thread. So it doesn't see their reads and writes.
 
 #[cfg(not(tsan))]
 pub use std::cell::Cell;
@@ -19,27 +19,27 @@ mod tsan {
         fn __sanitizer_internal_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void;
     }
 
-    /// What [`std::cell::Cell`] is, as far as the runtime uses it.
+    /// A cell with the methods of [`std::cell::Cell`] that the runtime uses.
     #[repr(transparent)]
     #[derive(Default)]
     pub struct Cell<T>(UnsafeCell<T>);
 
     impl<T> Cell<T> {
-        /// A cell with this value.
+        /// Returns a cell with this value.
         pub const fn new(value: T) -> Self {
             Cell(UnsafeCell::new(value))
         }
 
-        /// Replaces the value, which it drops.
+        /// Replaces the value, and drops the old one.
         pub fn set(&self, value: T) {
             drop(self.replace(value));
         }
 
-        /// Replaces the value, which it returns.
+        /// Replaces the value, and returns the old one.
         pub fn replace(&self, value: T) -> T {
             let (new, mut old) = (ManuallyDrop::new(value), MaybeUninit::uninit());
-            // SAFETY: copies a value out of the cell, of which no reference exists, and one of its
-            // type in; neither is used where it was.
+            // SAFETY: there is no reference into the cell. This copies its value out, and a value
+            // of the same type in; neither is used at its old place.
             unsafe {
                 copy_unobserved(self.0.get(), &raw mut old);
                 copy_unobserved((&raw const new).cast::<T>(), self.0.get().cast());
@@ -47,7 +47,7 @@ mod tsan {
             }
         }
 
-        /// Replaces the value by the default, and returns it.
+        /// Replaces the value by the default, and returns the old one.
         pub fn take(&self) -> T
         where
             T: Default,
@@ -55,14 +55,14 @@ mod tsan {
             self.replace(T::default())
         }
 
-        /// A pointer to the value.
+        /// Returns a pointer to the value.
         pub const fn as_ptr(&self) -> *mut T {
             self.0.get()
         }
     }
 
     impl<T: Copy> Cell<T> {
-        /// The value.
+        /// Returns the value.
         pub fn get(&self) -> T {
             let mut value = MaybeUninit::uninit();
             // SAFETY: as in `replace`; the value may be copied.
@@ -72,7 +72,7 @@ mod tsan {
             }
         }
 
-        /// Replaces the value by what `f` makes of it.
+        /// Replaces the value by the result of `f`.
         pub fn update(&self, f: impl FnOnce(T) -> T) {
             self.set(f(self.get()));
         }
@@ -89,7 +89,7 @@ mod tsan {
     /// # Safety
     /// There is a value at `from`, and room for one at `to`.
     unsafe fn copy_unobserved<T>(from: *const T, to: *mut MaybeUninit<T>) {
-        // SAFETY: as the caller says; two places that don't overlap.
+        // SAFETY: as the caller says; the two places don't overlap.
         unsafe { __sanitizer_internal_memcpy(to.cast(), from.cast(), size_of::<T>()) };
     }
 }

@@ -1,6 +1,6 @@
-//! What this port adds to Go's structs: the last field, `ext`, of each, and what is in it. And the
-//! types of fields that Go has in other files than `runtime2.go`: a lock's words and rank,
-//! `throwType`, `coro`.
+//! The additions of this port to Go's structs: the types of their last fields, `ext`, and of the
+//! fields in there. And types that Go has in other files than `runtime2.go`: a lock's words and
+//! rank, `throwType`, `coro`.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -33,7 +33,7 @@ pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
 /// The size of the half page that a [`G`] fills.
 pub const G_SIZE: usize = 2048;
 
-/// How many bytes a [`Slot`] has: what is left of the half page.
+/// How many bytes a [`Slot`] has: the rest of the half page.
 pub const SLOT_SIZE: usize = 1504;
 
 /// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
@@ -48,7 +48,7 @@ pub(in crate::runtime) const ROOM_CLASSES: usize = MAX_ROOM as usize + 1;
 /// How many kinds of stack there are.
 pub(in crate::runtime) const KINDS: usize = 2 * ROOM_CLASSES + 1;
 
-/// What this port adds to a [`G`].
+/// The fields that this port adds to a [`G`].
 ///
 /// The rest of the half page is [`slot`](Self::slot): a spawned closure and
 /// later its result, so that a spawn allocates nothing.
@@ -56,18 +56,19 @@ pub(in crate::runtime) const KINDS: usize = 2 * ROOM_CLASSES + 1;
 pub struct GExt {
     /// The kind of stack it was made with.
     pub kind: Cell<StackKind>,
-    /// It parked while it panicked, and is locked to its M until it parks calm again, or ends.
+    /// It parked while it panicked, and is locked to its M until it parks without panicking, or
+    /// ends.
     pub panic_wired: Cell<bool>,
-    /// It is the runtime's own, or an embedder has made it one: not counted, and run while user
-    /// goroutines are disabled.
+    /// It is a system goroutine, made by the runtime or declared by an embedder: not counted, and
+    /// run while user goroutines are disabled.
     pub system: Cell<bool>,
     /// Its index in the list of all G's: `g/allgs.rs`.
     pub allg: Cell<u32>,
-    /// The G that waits for its end, or a mark of how far the end is: see `sched/goexit.rs`.
+    /// The G that waits for its end, or a mark of the progress of its end: see `sched/goexit.rs`.
     pub joiner: AtomicPtr<G>,
     /// Where in the source it was made, if the safe layer made it.
     pub created_at: Cell<Option<&'static Location<'static>>>,
-    /// Its name, cut to what fits.
+    /// Its name, cut to the length that fits.
     pub name: Cell<Name>,
     /// Its vector registers, while it is preempted: `preempt/xregs.rs`.
     pub x_regs: Cell<*mut XRegState>,
@@ -82,7 +83,7 @@ pub struct GExt {
     /// A sanitizer's state for its stack: AddressSanitizer's fake stack, or ThreadSanitizer's
     /// fiber. Assembly knows the offset.
     pub sanitizer: Cell<*mut c_void>,
-    /// A hint at a G some places behind it in the global queue, from the last time that it came
+    /// A hint at a G some places behind it in the global queue, from the last time that it was put
     /// there in a batch.
     pub ahead: Link<G>,
     /// Room for the closure and the result of a spawn.
@@ -98,7 +99,7 @@ pub struct Name {
     bytes: [u8; 31],
 }
 
-/// The longest prefix of `text` that has no more than `max` bytes.
+/// Returns the longest prefix of `text` that has at most `max` bytes.
 pub(in crate::runtime) fn prefix(text: &str, max: usize) -> &str {
     let end = (0..=max.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
@@ -108,7 +109,7 @@ impl Name {
     /// The name of a goroutine without one.
     pub(crate) const NONE: Name = Name { len: 0, bytes: [0; 31] };
 
-    /// The longest prefix of `name` that fits.
+    /// Returns the longest prefix of `name` that fits, as a name.
     pub(crate) fn new(name: &str) -> Self {
         let mut bytes = [0; 31];
         let name = prefix(name, bytes.len());
@@ -122,14 +123,14 @@ impl Name {
     }
 }
 
-/// In quotes, and with escapes for what would change the line that it is printed in.
+/// In quotes, and with escapes for characters that would change the line in which it is printed.
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
 }
 
-/// Room for what the safe layer passes to a goroutine and gets back: `g/joiner.rs`.
+/// Room for the values that the safe layer passes to a goroutine and gets back: `g/joiner.rs`.
 #[repr(C, align(16))]
 pub struct Slot(pub(in crate::runtime) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 
@@ -152,12 +153,12 @@ impl StackKind {
     }
 }
 
-/// What sysmon last saw of the thread that runs on a P: whether it sleeps.
+/// The last observation of the thread that runs on a P, by which sysmon decides whether it sleeps.
 #[derive(Debug, Default)]
 pub struct CpuTick {
     /// How long it had been on a processor, in nanoseconds.
     pub cpu: Cell<i64>,
-    /// [`M::preempt_gen`]: a signal that has come since takes time, also of a thread that sleeps.
+    /// [`M::preempt_gen`] at that time. A later signal takes time even of a thread that sleeps.
     pub signals: Cell<u32>,
     /// When the thread was first seen with this time on a processor, in nanoseconds; 0 if the
     /// thread wasn't looked at in this time slice.
@@ -181,18 +182,18 @@ pub struct LastTurn {
     pub ended: AtomicI64,
 }
 
-/// What this port adds to an [`M`]: its g0 and gsignal, which Go allocates
-/// apart.
+/// The fields that this port adds to an [`M`]: its g0 and gsignal, which Go allocates apart, and
+/// others.
 #[repr(C)]
 pub struct MExt {
-    /// What [`M::g0`] points to.
+    /// The G to which [`M::g0`] points.
     pub g0: G,
-    /// What [`M::gsignal`] points to.
+    /// The G to which [`M::gsignal`] points.
     pub gsignal: G,
     /// Its thread's thread pointer.
     pub tp: Cell<usize>,
-    /// The thread pointer of g0 when a goroutine with thread-locals of its own has left. Assembly
-    /// knows the offset.
+    /// The thread pointer that g0 has after a goroutine with thread-locals of its own has left.
+    /// Assembly knows the offset.
     pub next_tp: Cell<usize>,
     /// The goroutine that comes next: `sched/claim.rs`.
     pub claimed: Link<G>,
@@ -200,7 +201,7 @@ pub struct MExt {
     pub claimed_inherits: Cell<bool>,
     /// ThreadSanitizer's fiber of the thread itself. Assembly knows this offset and the next.
     pub thread_fiber: Cell<*mut c_void>,
-    /// How often g0 is still entered before its fiber is made anew.
+    /// How many more times g0 is entered until its fiber is made anew.
     pub fiber_turns: Cell<u32>,
     /// The callee-saved registers of its goroutine when it entered a system call: a scan of the
     /// stack doesn't see them. Assembly knows the offset.
@@ -209,23 +210,23 @@ pub struct MExt {
     pub system: Cell<bool>,
     /// Protects the next field, and the word that it points to while another thread writes there.
     pub stack_limit_lock: Mutex,
-    /// The word of this thread that compilers' checks compare rsp with: `mem/morestack_check.rs`.
+    /// The word of this thread with which compilers' checks compare rsp: `mem/morestack_check.rs`.
     pub stack_limit: Cell<Option<&'static AtomicUsize>>,
-    /// What its goroutine is asked for by a signal: `preempt/ask.rs`.
+    /// The request that a signal makes of its goroutine: `preempt/ask.rs`.
     pub asked: AtomicU32,
-    /// In which time slice, by [`P::schedtick`].
+    /// The time slice of that request, by [`P::schedtick`].
     pub asked_in: AtomicU32,
     /// Since when its goroutine runs without a P, in nanoseconds; 0 if it doesn't:
     /// `sched/detach.rs`.
     pub detached_since: AtomicI64,
-    /// How often in succession its goroutine was in the C library when it was asked to wait for
-    /// its turn.
+    /// How often in succession its goroutine was in the C library when a signal asked it to wait
+    /// for its turn.
     pub spared: AtomicU32,
     /// Why it waits for a P; protected by [`Schedt::lock`].
     pub turn: Cell<Turn>,
-    /// The registers of its goroutine, in the signal handler that it waits in; null outside of one.
-    /// The pointer may be read with [`Schedt::lock`] held, and the registers if, besides,
-    /// [`turn`](Self::turn) is [`Turn::Kept`].
+    /// The registers of its goroutine, if it waits in a signal handler; otherwise null. The pointer
+    /// may be read with [`Schedt::lock`] held, and the registers if [`turn`](Self::turn) also is
+    /// [`Turn::Kept`].
     pub interrupted: Cell<*const c_void>,
     /// Whether it is in the idle list. With [`idle_before`](Self::idle_before), protected by
     /// [`Schedt::lock`].
@@ -235,13 +236,13 @@ pub struct MExt {
     /// How long its thread had been on a processor when its goroutine was detached, or last asked,
     /// in nanoseconds.
     pub cpu_seen: AtomicI64,
-    /// Whether it wakes another M once it has found what it runs itself.
+    /// Whether it wakes another M once it has found its own work.
     pub owes_wake: Cell<OwesWake>,
     /// The tracer's records of its thread.
     pub trace_buffer: TraceBuffer,
 }
 
-/// Whether an M in the scheduler wakes another once it has found what it runs: `sched/wake.rs`.
+/// Whether an M in the scheduler wakes another M once it has found its own work: `sched/wake.rs`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OwesWake {
@@ -254,20 +255,20 @@ pub enum OwesWake {
     Yes,
 }
 
-/// What this port adds to a [`P`].
+/// The fields that this port adds to a [`P`].
 #[repr(C)]
 pub struct PExt {
     /// Dead fixed G's with the default room.
     pub g_free_fixed: PGFree,
-    /// The same with thread-locals of their own.
+    /// The same, with thread-locals of their own.
     pub g_free_thread: PGFree,
     /// How many dead G's of each kind it may keep before it gives some away; 0 asks it to give away
     /// everything on its free lists.
     pub max_free: AtomicI32,
     /// [`P::schedtick`] when the scavenger last looked at it; protected by [`Schedt::lock`].
     pub idle_tick: Cell<u32>,
-    /// G's that ended here and are held by a handle, less those whose handle was dropped
-    /// here: the sum over all P's is what counts.
+    /// The number of G's that ended here and are held by a handle, less the number whose handle was
+    /// dropped here. Only the sum over all P's has a meaning.
     pub n_held: AtomicI32,
     /// Unused channels.
     pub hchans: FreeList<Hchan>,
@@ -278,34 +279,35 @@ pub struct PExt {
     pub stackcache: [StackFreeList; NUM_STACK_ORDERS],
     /// Places for the vector registers of preempted goroutines.
     pub x_regs: XRegList,
-    /// The M whose goroutine runs on without it; none if it is in a system call, or has a P.
+    /// The M whose goroutine runs on without this P; none if that M is in a system call, or has a
+    /// P.
     pub detached_from: Link<M>,
-    /// The M that has this P, or had it last. That M may do anything now, or be another thread's:
-    /// it gets the P again only if the P is idle.
+    /// The M that has this P, or had it last. By now that M may do something else, or belong to
+    /// another thread. It gets the P again only if the M is idle.
     pub oldm: Link<M>,
-    /// What sysmon last saw of its M's thread.
+    /// Sysmon's last observation of its M's thread.
     pub cpu_tick: CpuTick,
     /// The last turn on this P, while goroutines take turns.
     pub last_turn: LastTurn,
-    /// What the tracer keeps for it.
+    /// The tracer's data for it.
     pub trace_marks: ProcTrace,
 }
 
-/// What this port adds to [`Schedt`].
+/// The fields that this port adds to [`Schedt`].
 #[repr(C)]
 pub struct SchedtExt {
     /// Dead fixed G's that no P has, by the power of two of their room in 4 KiB;
     /// protected by [`SchedGFree::lock`].
     pub g_free_fixed: [GList; ROOM_CLASSES],
-    /// The same with thread-locals of their own.
+    /// The same, with thread-locals of their own.
     pub g_free_thread: [GList; ROOM_CLASSES],
     /// How many dead G's of each kind are on the common lists, and how many of them nobody has
     /// needed; protected by [`SchedGFree::lock`].
     pub g_free_levels: [Level; KINDS],
     /// The same of sudogs, protected by [`Schedt::sudoglock`].
     pub sudog_level: Level,
-    /// Handles of G's that have ended, dropped by threads without a P: negative, see
-    /// [`PExt::n_held`].
+    /// The part of [`PExt::n_held`] of threads without a P: negative, as they only drop handles of
+    /// G's that have ended.
     pub n_held: AtomicI32,
     /// Unused channels that no P has.
     pub hchans: Pool<Hchan>,
@@ -314,8 +316,8 @@ pub struct SchedtExt {
     /// Foreign threads that wait in [`run`](crate::run), and so can't wake a
     /// goroutine.
     pub nrunwait: AtomicI32,
-    /// Whether there was a thread that isn't ours when somebody looked last, protected by
-    /// [`Schedt::lock`]. Sysmon looks again.
+    /// Whether there was a thread that isn't ours at the last look, protected by [`Schedt::lock`].
+    /// Sysmon looks again.
     pub foreign: Cell<bool>,
     /// Places for the vector registers of preempted goroutines that no P has.
     pub x_regs: XRegPool,
@@ -326,10 +328,9 @@ pub struct SchedtExt {
     /// How often a goroutine was detached, because its thread slept, and because it computed for
     /// long.
     pub detachments: [AtomicU64; 2],
-    /// How long goroutines were detached, in nanoseconds, all of them together, without those that
-    /// are.
+    /// How long goroutines were detached in total, in nanoseconds, without those that still are.
     pub detached_time: AtomicI64,
-    /// Whether wakes are left to sysmon, of code that could not make a goroutine ready:
+    /// Whether code that could not make a goroutine ready has left wakes to sysmon:
     /// `stdpark/futex_table.rs`.
     pub wakes_left: AtomicBool,
     /// Whether the program has handlers of signals, which may wake goroutines:
@@ -352,7 +353,7 @@ pub struct Pool<T> {
     pub(in crate::runtime) level: Level,
 }
 
-/// In front of the saved registers, which xsave wants at a multiple of 64. Go's `xRegState`.
+/// The head before the saved registers, which xsave requires at a multiple of 64. Go's `xRegState`.
 #[repr(C, align(64))]
 pub struct XRegState {
     pub(in crate::runtime) next: Cell<*mut c_void>,
@@ -392,7 +393,7 @@ pub struct LockRankStruct {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(in crate::runtime) enum ThrowType {
-    /// None was thrown: it is a panic.
+    /// No error was thrown: it is a panic.
     None = 0,
     /// An error of the program.
     User = 1,
@@ -403,7 +404,7 @@ pub(in crate::runtime) enum ThrowType {
 /// The function of a goroutine, called with `sched.ctxt`.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
 
-/// The function of a coroutine; it gets what [`newcoro`](crate::proc::newcoro) got.
+/// The function of a coroutine. It gets the arguments of [`newcoro`](crate::proc::newcoro).
 pub type CoroFn = unsafe extern "C" fn(c: *mut Coro, arg: *mut c_void);
 
 /// A place where one goroutine waits for another to switch to it. Go's `coro`.

@@ -5,7 +5,7 @@ use std::iter;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::G;
 
-/// A G has a hint at the G this many places behind it, so that the cache misses of this many G's
+/// Each G has a hint at the G this many places behind it, so that the cache misses of this many G's
 /// overlap.
 const AHEAD: usize = 12;
 
@@ -18,8 +18,8 @@ pub struct GQueue {
 }
 
 impl GQueue {
-    /// A queue of `batch`. Each G has a hint at a later G of the batch, and keeps the hint when it
-    /// has left the queue.
+    /// Returns a queue of `batch`. Each G has a hint at a later G of the batch, and keeps the hint
+    /// when it has left the queue.
     pub fn linked(batch: &[&'static G]) -> Self {
         for pair in batch.windows(2) {
             pair[0].schedlink.set(Some(pair[1]));

@@ -18,9 +18,9 @@ pub struct Hchan {
     pub buf: *mut c_void,
     /// The size of a value, in bytes.
     pub elemsize: u16,
-    /// Its lowest bit is set once it is closed, the next one if it was made in an exploration, and
-    /// the third if a receive runs the channel's timer. So a channel with 0 is open, and its
-    /// operations have nothing else to do.
+    /// The lowest bit is set once the channel is closed, the next bit if it was made in an
+    /// exploration, and the third if a receive runs the channel's timer. So a channel with 0 is
+    /// open, and its operations need no special handling.
     pub closed: AtomicU32,
     /// The type of the values.
     pub elemtype: &'static Type,
@@ -40,7 +40,7 @@ pub struct Hchan {
 
 /// In [`Hchan::closed`]: the channel is closed.
 pub(in crate::runtime) const CLOSED: u32 = 1;
-/// In [`Hchan::closed`]: an exploration may have others go on before an operation.
+/// In [`Hchan::closed`]: an exploration may let other goroutines go on before an operation.
 pub(in crate::runtime) const EXPLORED: u32 = 2;
 /// In [`Hchan::closed`]: a timer feeds the channel, and a receive runs that timer if it is due.
 pub(in crate::runtime) const FED: u32 = 4;
@@ -53,7 +53,7 @@ impl Hchan {
     }
 }
 
-/// What this port adds to an [`Hchan`]. There is no collector to free channels: handles are
+/// The fields that this port adds to an [`Hchan`]. No collector frees channels, so handles are
 /// counted.
 #[repr(C)]
 pub struct HchanExt {

@@ -3,7 +3,7 @@
 
 use crate::runtime::data::cell::Cell;
 
-/// How many are taken from a list at once to be handed back.
+/// How many items are taken from a list at once to be handed back.
 pub(in crate::runtime) const BATCH: usize = 64;
 
 /// The length of a free list, and how much of it nobody has needed. Protected by the list's lock.
@@ -18,31 +18,31 @@ pub struct Level {
 }
 
 impl Level {
-    /// The level of an empty list.
+    /// Returns the level of an empty list.
     pub(in crate::runtime) const fn new() -> Self {
         Level { len: Cell::new(0), low: Cell::new(0), surplus: Cell::new(0) }
     }
 
-    /// How many are on the list.
+    /// Returns how many items are on the list.
     pub(in crate::runtime) fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// `n` were put on the list.
+    /// Notes that `n` items were put on the list.
     #[inline]
     pub(in crate::runtime) fn put(&self, n: usize) {
         self.len.set(self.len.get() + n);
     }
 
-    /// `n` were taken from the list, to be used. The list may also hold things that don't count,
-    /// which can't be handed back.
+    /// Notes that `n` items were taken from the list, to be used. The list may also hold items that
+    /// can't be handed back and don't count.
     #[inline]
     pub(in crate::runtime) fn get(&self, n: usize) {
         self.len.set(self.len.get().saturating_sub(n));
         self.low.set(self.low.get().min(self.len.get()));
     }
 
-    /// Takes some off the count, `max` at most, to be handed back; returns how many.
+    /// Takes at most `max` items off the count, to be handed back. Returns how many.
     pub(in crate::runtime) fn take(&self, max: usize) -> usize {
         let n = max.min(self.surplus.get()).min(self.low.get());
         for count in [&self.len, &self.low, &self.surplus] {
@@ -51,7 +51,7 @@ impl Level {
         n
     }
 
-    /// An interval ends.
+    /// Ends an interval.
     pub(in crate::runtime) fn age(&self) {
         self.surplus.set(self.low.replace(self.len.get()));
     }

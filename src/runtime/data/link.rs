@@ -1,4 +1,4 @@
-//! The pointer type that the runtime's structs are linked with.
+//! The pointer type that links the runtime's structs.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,9 +17,9 @@ use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 /// always orders them, such as a lock, a G's status, or a queue's tail. Where a link itself
 /// publishes, [`cas`](Self::cas), [`load`](Self::load) and [`store`](Self::store) are used.
 ///
-/// Threads may share a link if they may share what it points to, as with a `&'static T`. A link to
-/// a [`G`](crate::runtime2::G), an `M` or a `P` is neither `Send` nor `Sync`. The type of the
-/// struct around it promises that threads may share the struct.
+/// Threads may share a link if they may share its target, as with a `&'static T`. A link to a
+/// [`G`](crate::runtime2::G), an `M` or a `P` is neither `Send` nor `Sync`. The type of the struct
+/// around it promises that threads may share the struct.
 ///
 /// ```compile_fail,E0277
 /// use gosched::runtime2::Link;
@@ -40,19 +40,19 @@ pub(in crate::runtime) struct SharedLink<T: 'static>(pub(in crate::runtime) Link
 unsafe impl<T> Sync for SharedLink<T> {}
 
 impl<T> Link<T> {
-    /// A null link.
+    /// Returns a null link.
     #[cfg(not(loom))]
     pub const fn null() -> Self {
         Link(AtomicPtr::new(ptr::null_mut()), PhantomData)
     }
 
-    /// A null link; loom's atomics have no constants.
+    /// Returns a null link. It isn't `const`, because loom's atomics aren't.
     #[cfg(loom)]
     pub fn null() -> Self {
         Link(AtomicPtr::new(ptr::null_mut()), PhantomData)
     }
 
-    /// What the link points to. Go's `ptr()`.
+    /// Returns the target of the link. Go's `ptr()`.
     #[inline(always)]
     pub fn get(&self) -> Option<&'static T> {
         as_ref(self.0.load(Ordering::Relaxed))
@@ -70,14 +70,14 @@ impl<T> Link<T> {
         self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// Points the link at `new` if it points at `old`, and says whether it did.
-    /// Sequentially consistent, as Go's atomics are.
+    /// Points the link at `new` if it points at `old`. Returns whether it did. Sequentially
+    /// consistent, as Go's atomics are.
     #[inline(always)]
     pub fn cas(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
         self.0.compare_exchange(as_ptr(old), as_ptr(new), Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Reads the link in the given order, if it publishes what it points to.
+    /// Reads a link that publishes its target, in the given order.
     #[inline(always)]
     pub fn load(&self, order: Ordering) -> Option<&'static T> {
         as_ref(self.0.load(order))

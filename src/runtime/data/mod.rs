@@ -1,14 +1,13 @@
-//! The structs that everything is about, and no behaviour.
+//! The structs that all rooms work on, without behaviour.
 //!
-//! A struct stands here if more than one room knows its fields. Operations of one struct are here
-//! too: a link is loaded, a list popped, a level counted. Nothing here takes a lock, allocates, or
+//! A struct is here if more than one room knows its fields. Operations of one struct are here too:
+//! a link is loaded, a list popped, a level counted. Nothing here takes a lock, allocates, or
 //! waits, because the room above decides which code may do so, and under which lock. So this room
 //! uses no other.
 //!
 //! `runtime2.rs` is Go's `runtime2.go`, field for field, and nothing else. A field that Go doesn't
-//! have is in the struct's last one, `ext`, whose type is in `ext.rs`. A struct that Go has in
-//! another file (`hchan`, `timer`, `gQueue`) has a file of its own.
-//! `timer`, `gQueue`) has a file of its own.
+//! have is in the struct's last field, `ext`, whose type is in `ext.rs`. A struct that Go has in
+//! another file (`hchan`, `timer`, `gQueue`) has a file of its own here.
 //!
 //! # Files
 //!
@@ -30,8 +29,8 @@
 //!
 //! # The states of a G
 //!
-//! They are in `g.atomicstatus`. At each arrow is the function that makes the change, as a rule by
-//! `casgstatus`.
+//! `g.atomicstatus` holds the state. Each arrow has the name of the function that makes the change,
+//! as a rule by `casgstatus`.
 //!
 //! ```text
 //!     GIDLE ------ settle ------> GDEAD ----- newproc1 -----> GRUNNABLE
@@ -81,12 +80,12 @@
 //! | | | `preempt_park` itself, when the goroutine that asked has given up |
 //! | `GRUNNING` | `GCOPYSTACK` | `newstack` (`stack/newstack.rs`), and back |
 //!
-//! From `GWAITING` and `GRUNNABLE`, too, a G becomes `GCOPYSTACK`, by `casgcopystack`; only an
-//! embedder calls that.
+//! A G also becomes `GCOPYSTACK` from `GWAITING` and `GRUNNABLE`, by `casgcopystack`, which only an
+//! embedder calls.
 //!
-//! `GSCAN` is a bit beside five of these states. While it is set the state stays: `casgstatus`
-//! waits. It is set by `castogscanstatus`, which fails if the state is another, and cleared by
-//! `casfrom_gscanstatus`.
+//! `GSCAN` is a bit beside five of these states. While it is set the state doesn't change:
+//! `casgstatus` waits. `castogscanstatus` sets it, and fails if the G has another state.
+//! `casfrom_gscanstatus` clears it.
 //!
 //! | beside | set by | until |
 //! | --- | --- | --- |
@@ -100,7 +99,7 @@
 //!
 //! # The states of an M
 //!
-//! An M has no word for its state; its fields say it.
+//! No word of an M holds its state. Its fields show the state.
 //!
 //! ```text
 //!                mstart1
@@ -136,20 +135,20 @@
 //! | extra | `isextra`, in the list of extra M's | `newextram`, `dropm` | `needm` |
 //! | the runtime's own | `ext.system`, no `p` | `new_system_m` | never |
 //!
-//! - The waker of an idle or a locked M has put a P into its `nextp` before. It may wake an idle
-//!   one as spinning, and has counted it then.
+//! - The waker of an idle or a locked M first puts a P into the M's `nextp`. It may make an idle M
+//!   spin, and then counts it as spinning first.
 //! - `stopm` is also called by an M that stops for the world (`gcstopm`), has no P after a system
 //!   call (`exitsyscall0`), or has given its P to a locked M (`startlockedm`).
 //! - `drop_p` may return with a P after all. It may be the M's own P, because of work, a request to
-//!   stop, or `needspinning`. It may be another P, for work that has come meanwhile, and then the M
+//!   stop, or `needspinning`. Or it is another P, for work that has come meanwhile; then the M
 //!   spins.
 //! - An M leaves the poller with a P, and runs the goroutines that were polled. If there are none,
 //!   it looks for work, spinning if it was before.
 //!
 //! # The states of a P
 //!
-//! They are in `p.status`. The M that has the P changes it. The status of an idle P is changed with
-//! `sched.lock` held, and that of a P in `PSYSCALL` by the winner of a compare-and-swap.
+//! `p.status` holds the state. The M that has the P changes it. The status of an idle P is changed
+//! with `sched.lock` held, and the status of a P in `PSYSCALL` by the winner of a compare-and-swap.
 //! ```text
 //!     PIDLE                                                                              PRUNNING
 //!         |-------------------------------------- wirep --------------------------------------->|

@@ -6,24 +6,24 @@
 //!
 //! - A field of a subsystem that isn't part of a scheduler (the allocator's caches, the collector's
 //!   work buffers, the tracer's state) belongs to the *embedder*: the runtime that is ported onto
-//!   this one. This crate doesn't use it, but for what `docs/reading-guide.md` says of some. It is
-//!   a pointer or a plain struct, zero at first.
+//!   this one. This crate doesn't use such a field, apart from the uses that
+//!   `docs/reading-guide.md` names. The field is a pointer or a plain struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also
 //!   where Go has a plain one. (Reports print cells of other threads, too.)
-//! - All zero is a valid value of each of these structs, and is how they start:
-//!   a [`G`] is cut from a zeroed page.
+//! - All zero is a valid value of each of these structs, and their first value: a [`G`] is cut from
+//!   a zeroed page.
 //! - Nothing here is ever freed, so pointers between the structs are
 //!   `&'static`, in a [`Link`].
 //!
 //! Outside of this crate these structs are reached through raw pointers
-//! ([`proc::getg`](crate::proc::getg) and so on). To make a reference of one is to keep
-//! the scheduler's rules for every field: when it may be changed, by which thread, and
-//! under which lock. That is what is unsafe about the dereference, and about
-//! [registering](crate::proc::set_hooks) a function that is passed one. In safe hands a struct of
-//! these is of no harm: of those that safe code can make, none with a [`Cell`] or a link to a `G`,
-//! an `M` or a `P` can be shared by threads.
+//! ([`proc::getg`](crate::proc::getg) and so on). Code that makes a reference of such a pointer
+//! promises to keep the scheduler's rules for every field: when it may be changed, by which thread,
+//! and under which lock. That is why the dereference is unsafe, and also
+//! [registering](crate::proc::set_hooks) a function that gets such a struct. Structs that safe code
+//! makes are harmless: threads can't share one that has a [`Cell`] or a link to a `G`, an `M` or a
+//! `P`.
 
 pub use crate::runtime::data::ext::{
     CpuTick, FreeList, G_SIZE, GExt, LockRankStruct, MExt, MutexKey, NUM_STACK_ORDERS, Name, PExt, Pool,
@@ -52,7 +52,7 @@ use crate::runtime::data::hchan::Hchan;
 // ---------------------------------------------------------------------------
 // States
 
-/// Just allocated, not yet initialised. What a zeroed home page reads as.
+/// Just allocated, not yet initialised. A zeroed home page reads as this.
 pub const GIDLE: u32 = 0;
 /// On a run queue. Not running; its stack belongs to nobody.
 pub const GRUNNABLE: u32 = 1;
@@ -162,10 +162,10 @@ pub struct Slice<T> {
 
 /// A G in a wait queue. Go's `sudog`.
 ///
-/// A G can wait in many places (a select), and a place can have many waiters, so
-/// the queues hold these and not G's. The lock of the channel protects the fields up
-/// to `elem`, and the others belong to the G or to the thread that wakes it; the lock
-/// of a semaphore's root protects all.
+/// A G can wait in many places (a select), and a place can have many waiters, so the queues hold
+/// these and not G's. For a channel, its lock protects the fields up to `elem`, and the others
+/// belong to the G or to the thread that wakes it. For a semaphore, the lock of its root protects
+/// all fields.
 #[repr(C)]
 #[derive(Default)]
 pub struct Sudog {
@@ -177,18 +177,18 @@ pub struct Sudog {
     pub prev: Link<Sudog>,
     /// The value to send or the place to receive to; for a semaphore, the semaphore.
     pub elem: AtomicPtr<c_void>,
-    /// When the wait for a mutex began, in nanoseconds; 0 if no profile is to tell of it.
+    /// When the wait for a mutex began, in nanoseconds; 0 if no profile records it.
     pub acquiretime: Cell<i64>,
-    /// When the wait ended, in nanoseconds; 0 if no profile is to tell of it, and less before the
+    /// When the wait ended, in nanoseconds; 0 if no profile records it, and negative before the
     /// end.
     pub releasetime: Cell<i64>,
     /// The treap's priority, a hand-off's mark, or a notify list's number.
     pub ticket: Cell<u32>,
-    /// The G is in a select: to wake it, one must first win its `select_done`.
+    /// The G is in a select: a thread that wants to wake it must first win its `select_done`.
     pub is_select: Cell<bool>,
     /// Woken by a value, and not because the channel was closed.
     pub success: Cell<bool>,
-    /// In the treap's node: how many wait behind it, capped.
+    /// In a node of the treap: how many sudogs wait behind it, capped.
     pub waiters: Cell<u16>,
     /// The treap's parent.
     pub parent: Link<Sudog>,
@@ -210,7 +210,7 @@ pub struct HeldLockInfo {
     pub rank: i32,
 }
 
-/// Go's `libcall`: a C call through a table, which only other systems make.
+/// Go's `libcall`: a C call through a table. Only other systems make such calls.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Libcall {
@@ -242,7 +242,7 @@ pub struct GsignalStack {
     pub stktopsp: Cell<usize>,
 }
 
-/// What the tracer keeps for a G, M or P; the embedder's.
+/// The tracer's data for a G, M or P; the embedder's.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct TraceState(
@@ -276,7 +276,7 @@ pub struct MOS {
     pub profile_timer: Cell<i32>,
     /// Whether it has such a timer.
     pub profile_timer_valid: AtomicBool,
-    /// This thread still has to make a system call that every thread has to make.
+    /// This thread has yet to make a system call that every thread has to make.
     pub need_per_thread_syscall: AtomicU8,
 }
 
@@ -297,7 +297,7 @@ pub struct Chacha8State {
     pub c: Cell<u32>,
 }
 
-/// What sysmon last saw of a P. Go's `sysmontick`.
+/// Sysmon's last observation of a P. Go's `sysmontick`.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Sysmontick {
@@ -386,7 +386,8 @@ pub struct PGFree {
 #[repr(C)]
 #[derive(Debug)]
 pub struct StackFreeList {
-    /// The end of the first segment, 0 for none; the segment's last word is the end of the next.
+    /// The end of the first segment; 0 if there is none. A segment's last word holds the end of the
+    /// next segment.
     pub list: Cell<usize>,
     /// The bytes of all segments on the list.
     pub size: Cell<usize>,
@@ -429,12 +430,12 @@ pub struct SchedGFree {
     /// G's without a stack: always empty here, where a G's first stack is part
     /// of the page that it lives in.
     pub no_stack: GList,
-    /// How many there are, those in [`SchedtExt::g_free_fixed`] included; read by
+    /// How many dead G's there are, those in [`SchedtExt::g_free_fixed`] included; read by
     /// [`gcount`](crate::proc::gcount) without the lock.
     pub n: AtomicI32,
 }
 
-/// What [`gopark`](crate::proc::gopark) calls on g0 once the G is parked; returns
+/// The function that [`gopark`](crate::proc::gopark) calls on g0 once the G is parked. It returns
 /// whether the G stays parked.
 pub type Unlockf = unsafe extern "C" fn(*mut G, *mut c_void) -> bool;
 
@@ -448,8 +449,8 @@ pub type Unlockf = unsafe extern "C" fn(*mut G, *mut c_void) -> bool;
 pub struct G {
     /// The stack it runs on.
     pub stack: Cell<Stack>,
-    /// What a morestack check compares sp with: `stack.lo + STACK_GUARD`, or a
-    /// poisoned value that asks the G to stop.
+    /// The limit with which a morestack check compares sp: `stack.lo + STACK_GUARD`, or a poisoned
+    /// value that asks the G to stop.
     pub stackguard0: AtomicUsize,
     /// The same for code on g0 and gsignal; all ones on other G's.
     pub stackguard1: Cell<usize>,
@@ -468,9 +469,9 @@ pub struct G {
     pub syscallpc: Cell<usize>,
     /// The stack pointer at the top of its stack, for tracebacks.
     pub stktopsp: Cell<usize>,
-    /// What woke it: a channel operation passes the sudog.
+    /// The argument of its waker: a channel operation passes the sudog.
     pub param: AtomicPtr<c_void>,
-    /// Its state; only through [`casgstatus`](crate::proc) and its kin.
+    /// Its state; changed only through [`casgstatus`](crate::proc) and its kin.
     pub atomicstatus: AtomicU32,
     /// Lock of the signal-based profiler; the embedder's.
     pub stack_lock: AtomicU32,
@@ -478,12 +479,12 @@ pub struct G {
     pub goid: Cell<u64>,
     /// The next in a run queue or free list.
     pub schedlink: Link<G>,
-    /// About since when it waits, in nanoseconds, or 0: noted by sysmon, and not by the park. Odd
-    /// if its dead stack has gone back.
+    /// The approximate time since when it waits, in nanoseconds, or 0: noted by sysmon, and not by
+    /// the park. Odd if its dead stack has gone back.
     pub waitsince: Cell<i64>,
     /// Why it waits, while it does.
     pub waitreason: Cell<WaitReason>,
-    /// It was asked to give up its P; says what the poisoned `stackguard0` says.
+    /// It was asked to give up its P. The same request as the poisoned `stackguard0`.
     pub preempt: AtomicBool,
     /// When preempted, become [`GPREEMPTED`] and not just runnable.
     pub preempt_stop: AtomicBool,
@@ -499,7 +500,7 @@ pub struct G {
     pub throwsplit: Cell<bool>,
     /// Channels that it doesn't hold locked point into its stack.
     pub active_stack_chans: Cell<bool>,
-    /// It is about to park on a channel: not a moment to shrink its stack.
+    /// It is about to park on a channel, so its stack mustn't be shrunk now.
     pub parking_on_chan: AtomicBool,
     /// In a mark assist; the embedder's collector's.
     pub in_mark_assist: Cell<bool>,
@@ -511,7 +512,7 @@ pub struct G {
     pub nocgocallback: Cell<bool>,
     /// Its latencies are being measured.
     pub tracking: Cell<bool>,
-    /// Counts down to the next time that they are.
+    /// Counts down to the next measurement.
     pub tracking_seq: Cell<u8>,
     /// When its state last changed while it was tracked, in nanoseconds.
     pub tracking_stamp: Cell<i64>,
@@ -531,7 +532,7 @@ pub struct G {
     pub sigpc: Cell<usize>,
     /// The goid of the goroutine that made it, 0 if a foreign thread did.
     pub parent_goid: Cell<u64>,
-    /// The pc of the call that made it; 0 if [`GExt::created_at`] knows better.
+    /// The pc of the call that made it; 0 if [`GExt::created_at`] has the place.
     pub gopc: Cell<usize>,
     /// The goroutines that made its maker, with `GODEBUG=tracebackancestors=N`:
     /// `report/traceback.rs`.
@@ -544,12 +545,12 @@ pub struct G {
     pub waiting: Link<Sudog>,
     /// Traceback context of C calls; the embedder's.
     pub cgo_ctxt: Slice<usize>,
-    /// Profiler labels, inherited by the goroutines it makes: null or an `Arc`:
+    /// Profiler labels, which the goroutines that it makes inherit; null or an `Arc`. See
     /// [`labels`](crate::labels).
     pub labels: Cell<*mut c_void>,
     /// A timer kept for the next sleep.
     pub timer: Link<Timer>,
-    /// In a select: whether somebody has won the right to wake it.
+    /// In a select: whether a thread has won the right to wake it.
     pub select_done: AtomicU32,
     /// Argument of a coroutine switch: the coroutine.
     pub coroarg: Cell<*mut Coro>,
@@ -564,7 +565,7 @@ pub struct G {
 }
 
 impl G {
-    /// The G as the raw layer and assembly know it.
+    /// Returns the G as the raw layer and assembly know it.
     pub fn as_ptr(&self) -> *mut G {
         std::ptr::from_ref(self).cast_mut()
     }
@@ -596,7 +597,7 @@ pub struct M {
     pub sigmask: Cell<MaybeUninit<libc::sigset_t>>,
     /// Thread-local storage on systems without any; not used here.
     pub tls: [Cell<usize>; 6],
-    /// What it runs before the scheduler.
+    /// The function that it runs before the scheduler.
     pub mstartfn: Cell<Option<fn()>>,
     /// The goroutine it runs. Assembly knows the offset.
     pub curg: Link<G>,
@@ -622,7 +623,7 @@ pub struct M {
     pub locks: Cell<i32>,
     /// How many fatal errors it reports, one inside the other.
     pub dying: Cell<i32>,
-    /// How often in a second that it computes it is looked at for a profile; 0 for never.
+    /// The rate of profile samples, per second of the time that it computes; 0 for none.
     pub profilehz: Cell<i32>,
     /// Out of work and looking for some.
     pub spinning: Cell<bool>,
@@ -640,7 +641,7 @@ pub struct M {
     pub is_extra_in_c: Cell<bool>,
     /// An extra M whose thread is in a signal handler.
     pub is_extra_in_sig: Cell<bool>,
-    /// Whether its thread, which ends, still uses it: `m/thread.rs`.
+    /// Whether its ending thread still uses it: `m/thread.rs`.
     pub free_wait: AtomicU32,
     /// The list of extra M's needs one more.
     pub needextram: Cell<bool>,
@@ -654,7 +655,7 @@ pub struct M {
     pub cgo_callers_use: AtomicU32,
     /// Traceback of a call to C; the embedder's.
     pub cgo_callers: Cell<*mut c_void>,
-    /// What it sleeps on when it is idle.
+    /// The note on which it sleeps when it is idle.
     pub park: Note,
     /// The next in the list of all M's.
     pub alllink: Link<M>,
@@ -686,7 +687,7 @@ pub struct M {
     pub freelink: Link<M>,
     /// The tracer's state.
     pub trace: TraceState,
-    /// A C call, on systems where that is how the kernel is called.
+    /// A C call, on systems where programs call the kernel by C.
     pub libcall: Libcall,
     /// The pc of that call.
     pub libcallpc: Cell<usize>,
@@ -708,7 +709,7 @@ pub struct M {
     pub pcvalue_cache: Cell<*mut c_void>,
     /// Debug log; the embedder's.
     pub dlog_per_m: Cell<*mut c_void>,
-    /// What is needed on Linux alone.
+    /// Fields that only Linux needs.
     pub m_os: MOS,
     /// A strong random generator; the embedder's.
     pub chacha8: Chacha8State,
@@ -725,8 +726,8 @@ pub struct M {
 // ---------------------------------------------------------------------------
 // P
 
-/// A processor: the right to run goroutines, and what an M needs at hand to do so.
-/// Go's `p`. There are GOMAXPROCS of them.
+/// A processor: the right to run goroutines, and the data that an M needs to do so. Go's `p`. There
+/// are GOMAXPROCS of them.
 #[repr(C)]
 pub struct P {
     /// Its index in the list of all P's.
@@ -757,9 +758,9 @@ pub struct P {
     pub goidcache: Cell<u64>,
     /// The first goid after this P's batch.
     pub goidcacheend: Cell<u64>,
-    /// The run queue's head: taken from by the owner and by thieves.
+    /// The run queue's head, from which the owner and thieves take.
     pub runqhead: AtomicU32,
-    /// The run queue's tail: moved by the owner alone.
+    /// The run queue's tail, which only the owner moves.
     pub runqtail: AtomicU32,
     /// The run queue: a ring.
     pub runq: [Link<G>; RUNQ_SIZE],
@@ -817,7 +818,8 @@ pub struct P {
     pub scanned_stack_size: Cell<u64>,
     /// Stacks scanned; the embedder's collector's.
     pub scanned_stacks: Cell<u64>,
-    /// The time slice is to end: set by the thread that asks for that, cleared when the slice ends.
+    /// The time slice is to end. Set by the thread that asks for the end, cleared when the slice
+    /// ends.
     pub preempt: AtomicBool,
     /// Page trace; the embedder's.
     pub page_trace_buf: Cell<*mut c_void>,
@@ -839,9 +841,9 @@ pub struct Schedt {
     pub goidgen: AtomicU64,
     /// When the network was last polled, 0 while an M waits in the poller.
     pub lastpoll: AtomicI64,
-    /// Until when that M waits at most; 0 if it isn't known yet, or there is no limit.
+    /// The latest time until which that M waits; 0 if it isn't known yet, or there is no limit.
     pub poll_until: AtomicI64,
-    /// Protects the fields that follow, where they don't say otherwise.
+    /// Protects the fields that follow, unless a field says otherwise.
     pub lock: Mutex,
     /// Idle M's.
     pub midle: Link<M>,
@@ -849,9 +851,9 @@ pub struct Schedt {
     pub nmidle: Cell<i32>,
     /// How many M's wait for the goroutine that is locked to them.
     pub nmidlelocked: Cell<i32>,
-    /// The number of the next M, which is how many were made.
+    /// The number of the next M, and also how many M's were made.
     pub mnext: Cell<i64>,
-    /// How many M's there may be.
+    /// The maximum number of M's.
     pub maxmcount: Cell<i32>,
     /// M's that don't count for deadlock.
     pub nmsys: Cell<i32>,
@@ -890,25 +892,26 @@ pub struct Schedt {
     pub gcwaiting: AtomicBool,
     /// P's that haven't stopped yet; changed under the lock, and read without it.
     pub stopwait: AtomicI32,
-    /// What the M that stops the world sleeps on.
+    /// The note on which the M that stops the world sleeps.
     pub stopnote: Note,
     /// Sysmon is asleep.
     pub sysmonwait: AtomicBool,
-    /// What sysmon sleeps on.
+    /// The note on which sysmon sleeps.
     pub sysmonnote: Note,
     /// A function that each P is to run at a safe point; handed over by [`P::run_safe_point_fn`].
     pub safe_point_fn: Cell<Option<fn(*mut P)>>,
     /// P's that haven't run that function yet.
     pub safe_point_wait: Cell<i32>,
-    /// What the caller of `for_each_p` sleeps on.
+    /// The note on which the caller of `for_each_p` sleeps.
     pub safe_point_note: Note,
-    /// How often each thread is looked at for a profile, in a second that it computes; 0 for never.
+    /// The rate of profile samples of each thread, per second of the time that it computes; 0 for
+    /// none.
     pub profilehz: AtomicI32,
     /// When the number of P's last changed, in nanoseconds.
     pub procresizetime: Cell<i64>,
     /// The integral of GOMAXPROCS over time until [`procresizetime`](Self::procresizetime).
     pub totaltime: Cell<i64>,
-    /// Held by sysmon while it retakes P's; held by others to keep it from that.
+    /// Held by sysmon while it retakes P's, and by other threads to keep sysmon from doing so.
     pub sysmonlock: Mutex,
     /// How long goroutines were runnable before they ran.
     pub time_to_run: TimeHistogram,
@@ -930,21 +933,20 @@ pub struct Schedt {
     pub ext: SchedtExt,
 }
 
-// SAFETY: a plain cell is only touched with the lock held that protects it, as its field says, but
-// for `safe_point_fn` and `safe_point_wait`: a P's mark and the note hand them from thread to
-// thread.
+// SAFETY: a plain cell is only touched with the lock held that its field names. The exceptions are
+// `safe_point_fn` and `safe_point_wait`: a P's mark and the note hand them from thread to thread.
 unsafe impl Sync for Schedt {}
 
 static SCHED: ZeroInit<Schedt> = ZeroInit(UnsafeCell::new(MaybeUninit::zeroed()));
 
-/// Aligned: where cache lines begin mustn't depend on what the linker puts before.
+/// Aligned, so that the beginnings of cache lines don't depend on what the linker puts before.
 #[repr(align(128))]
 struct ZeroInit<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: it is only reached as `&T`, by sched, and a `&T` may be shared.
+// SAFETY: only `sched` reaches the value, as `&T`, and a `&T` may be shared.
 unsafe impl<T: Sync> Sync for ZeroInit<T> {}
 
-/// The scheduler's shared state. Go's `sched`.
+/// Returns the scheduler's shared state. Go's `sched`.
 #[inline(always)]
 pub(crate) fn sched() -> &'static Schedt {
     // SAFETY: all zero is a valid Schedt, and nothing borrows it mutably.
@@ -1039,8 +1041,8 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// What a tracer is told about a park. Go's `traceBlockReason`; the embedder's
-/// tracer's, passed through [`gopark`](crate::proc::gopark).
+/// The reason of a park, for a tracer. Go's `traceBlockReason`; for the embedder's tracer, passed
+/// through [`gopark`](crate::proc::gopark).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TraceBlockReason {

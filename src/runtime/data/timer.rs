@@ -20,7 +20,7 @@ pub const TIMER_DELETED: u32 = 3;
 pub const TIMER_REMOVING: u32 = 4;
 /// Stopped, and out of its heap.
 pub const TIMER_REMOVED: u32 = 5;
-/// Being changed, perhaps by a thread that hasn't the heap's lock.
+/// Being changed, perhaps by a thread that doesn't hold the heap's lock.
 pub const TIMER_MODIFYING: u32 = 6;
 /// In a heap, and to be moved to the earlier time in `nextwhen`.
 pub const TIMER_MODIFIED_EARLIER: u32 = 7;
@@ -34,8 +34,8 @@ pub(in crate::runtime) const TIMER_DROPPED: u32 = 10;
 /// The end of time. Go's `maxWhen`.
 pub const MAX_WHEN: i64 = i64::MAX;
 
-/// The function of a timer, called with its `arg` and its `seq` when it fires: on g0, with a P, and
-/// holding no lock. It must not park and must not unwind.
+/// The function of a timer. It is called with the timer's `arg` and `seq` when the timer fires, on
+/// g0, with a P and without a lock held. It must not park and must not unwind.
 pub type TimerFn = unsafe extern "C" fn(*mut c_void, usize);
 
 /// A timer. Go's `timer`, in `time.go`.
@@ -67,7 +67,7 @@ pub struct Timer {
     pub arg: Cell<*mut c_void>,
     /// The function's second argument: the number of this setting, see `time/fire.rs`.
     pub seq: AtomicUsize,
-    /// In the states `MODIFIED`: what `when` will be.
+    /// In the states `MODIFIED`: the next value of `when`.
     pub nextwhen: Cell<i64>,
     /// One of [`TIMER_NO_STATUS`] and so on.
     pub status: AtomicU32,
@@ -75,7 +75,7 @@ pub struct Timer {
     pub ext: TimerExt,
 }
 
-/// What this port adds to a [`Timer`].
+/// The fields that this port adds to a [`Timer`].
 #[repr(C)]
 pub struct TimerExt {
     /// Held while the timer's waiter is told that it has fired, and while the timer is stopped or

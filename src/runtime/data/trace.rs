@@ -1,4 +1,4 @@
-//! What the execution tracer records, and where: see `trace/mod.rs`.
+//! The records of the execution tracer, and their buffers: see `trace/mod.rs`.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ pub(in crate::runtime) enum Kind {
     ProcStart,
     /// Nothing.
     ProcStop,
-    /// How much the thread that loses the P had recorded when it left the P.
+    /// The number of records of the thread that loses the P, when it left the P.
     ProcSteal,
     /// The same.
     ProcDetach,
@@ -75,22 +75,22 @@ pub(in crate::runtime) struct Record {
     pub(in crate::runtime) ticks: u64,
     /// See [`Kind`].
     pub(in crate::runtime) arg: u64,
-    /// The number of this change of the goroutine or of the P, where another thread may have made
-    /// the change before. For a goroutine that is made, the stack that it begins with.
+    /// The number of this change of the goroutine or of the P, if another thread may have made the
+    /// change before. For a new goroutine, the stack that it begins with.
     pub(in crate::runtime) seq: u32,
-    /// The P that the record is about, or else the P that this thread had.
+    /// The P that the record is about; if it is about no P, the P that this thread had.
     pub(in crate::runtime) p: ProcMark,
     /// The stack of the running goroutine, in the table of stacks; 0 if there is none.
     pub(in crate::runtime) stack: u32,
-    /// More about it: why a goroutine parks, for example.
+    /// More about the event: why a goroutine parks, for example.
     pub(in crate::runtime) detail: u16,
     pub(in crate::runtime) kind: Kind,
 }
 
-/// A part of what a thread has recorded. The thread writes, and one reader at a time follows.
+/// A part of a thread's records. The thread writes, and one reader at a time follows.
 #[repr(C)]
 pub(in crate::runtime) struct Chunk {
-    /// What the thread has written next; null as long as this one isn't full.
+    /// The thread's next chunk; null as long as this chunk isn't full.
     pub(in crate::runtime) next: AtomicPtr<Chunk>,
     /// How many records may be read.
     pub(in crate::runtime) len: AtomicU32,
@@ -103,7 +103,7 @@ unsafe impl Sync for Chunk {}
 impl Chunk {
     /// The size of a chunk, in bytes.
     pub(in crate::runtime) const SIZE: usize = 16 << 10;
-    /// How many records it has room for.
+    /// How many records a chunk has room for.
     pub(in crate::runtime) const LEN: usize = (Self::SIZE - 16) / size_of::<Record>();
 }
 
@@ -141,15 +141,15 @@ pub struct TraceWriter {
 pub struct TraceReader {
     /// The first chunk, from the thread; null once it was taken.
     pub(in crate::runtime) first: AtomicPtr<Chunk>,
-    /// The chunk that is being read, which of its records comes next, and how many of them were
-    /// seen to be there.
+    /// The chunk that is being read, the index of its next record, and how many records were seen
+    /// to be there.
     pub(in crate::runtime) chunk: Cell<Option<&'static Chunk>>,
     pub(in crate::runtime) at: Cell<usize>,
     pub(in crate::runtime) end: Cell<usize>,
 }
 
 impl TraceBuffer {
-    /// The buffer of a thread that hasn't recorded: all zero.
+    /// Returns the buffer of a thread that hasn't recorded: all zero.
     pub(in crate::runtime) const fn new() -> TraceBuffer {
         TraceBuffer {
             writer: TraceWriter {
@@ -172,8 +172,8 @@ impl TraceBuffer {
 }
 
 impl TraceReader {
-    /// Looks which records have come. Between two calls the reader doesn't read `len`, because the
-    /// thread writes the same cache line.
+    /// Looks how many records have come. Between two calls the reader doesn't read `len`, because
+    /// the thread writes the same cache line.
     pub(in crate::runtime) fn refresh(&self) {
         if self.chunk.get().is_none() {
             // SAFETY: chunks are never unmapped. Acquire pairs with the release that published the
@@ -186,7 +186,7 @@ impl TraceReader {
         }
     }
 
-    /// The record that comes next, if it was seen to be there.
+    /// Returns the next record, if it was seen to be there.
     #[inline(always)]
     pub(in crate::runtime) fn peek(&self) -> Option<&Record> {
         let (chunk, at) = (self.chunk.get()?, self.at.get());
@@ -195,14 +195,15 @@ impl TraceReader {
         (at < self.end.get()).then(|| unsafe { (*chunk.records[at].get()).assume_init_ref() })
     }
 
-    /// Goes on to the next record; returns a chunk that was read to its end and left.
+    /// Goes on to the next record. Returns the chunk, if it was read to its end and left.
     #[inline(always)]
     pub(in crate::runtime) fn advance(&self) -> Option<&'static Chunk> {
         self.at.set(self.at.get() + 1);
         if self.at.get() == Chunk::LEN { self.leave() } else { None }
     }
 
-    /// Leaves a chunk that was read to its end, if there is a next one.
+    /// Leaves a chunk that was read to its end, if there is a next chunk. Returns the chunk that
+    /// was left.
     pub(in crate::runtime) fn leave(&self) -> Option<&'static Chunk> {
         let chunk = self.chunk.get().filter(|_| self.at.get() == Chunk::LEN)?;
         // SAFETY: chunks are never unmapped. Acquire pairs with the release that linked the next
@@ -215,18 +216,18 @@ impl TraceReader {
     }
 }
 
-/// What the tracer keeps for a P. Written by the M that has the P.
+/// The tracer's data for a P. Written by the M that has the P.
 #[derive(Debug, Default)]
 pub struct ProcTrace {
-    /// How often the tracer has seen it taken, or given.
+    /// How often the tracer has seen the P taken, or given.
     pub(in crate::runtime) seq: Cell<u32>,
-    /// How much its M's thread had recorded when it left the P behind, as it entered a system call
-    /// or lost the P.
+    /// The number of records of its M's thread when the thread left the P behind, in a system call
+    /// or because it lost the P.
     pub(in crate::runtime) left_at: Cell<u64>,
 }
 
 impl ProcTrace {
-    /// The thread with this buffer leaves the P behind.
+    /// Notes that the thread with this buffer leaves the P behind.
     pub(in crate::runtime) fn left_at(&self, buffer: &TraceBuffer) {
         self.left_at.set(buffer.writer.written.get());
     }

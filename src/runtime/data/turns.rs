@@ -1,4 +1,4 @@
-//! A list of M's that wait for their turn, and what for.
+//! The list of M's that wait for their turn, and the kinds of turns.
 
 use crate::runtime::data::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::runtime::data::cell::Cell;
@@ -9,7 +9,7 @@ use crate::runtime::data::runtime2::M;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Turn {
-    /// It doesn't.
+    /// It doesn't wait.
     #[default]
     None,
     /// The goroutine has computed for long, and is kept from going on until others have had their
@@ -17,12 +17,12 @@ pub enum Turn {
     Kept,
     /// The goroutine needs a P.
     Needed,
-    /// It was kept, and is let go on for as long as the world is stopped.
+    /// It was kept, and may go on as long as the world is stopped.
     Again,
 }
 
 impl Turn {
-    /// In words.
+    /// Returns the kind in words.
     pub(in crate::runtime) fn as_str(self) -> &'static str {
         match self {
             Turn::None => "no",
@@ -33,32 +33,32 @@ impl Turn {
     }
 }
 
-/// M's, linked through their `schedlink`, as none of them is idle: those that need a P, and then
-/// those that are kept, each in the order in which they came. Protected by
+/// M's that wait, linked through their `schedlink`, as none of them is idle. M's that need a P come
+/// first, then M's whose goroutine is kept, each kind in the order in which they came. Protected by
 /// [`Schedt::lock`](crate::runtime2::Schedt::lock).
 #[derive(Debug, Default)]
 pub struct Turns {
     head: Link<M>,
     tail: Link<M>,
-    /// How many there are; without the lock it is a hint.
+    /// How many M's there are. Without the lock it is a hint.
     pub len: AtomicI32,
-    /// How many of them need a P; without the lock it is a hint.
+    /// How many of them need a P. Without the lock it is a hint.
     pub needed: AtomicI32,
-    /// The last that was taken needed a P.
+    /// Whether the last M that was taken needed a P.
     was_needed: Cell<bool>,
-    /// 1 if the last turn was one of these, and the next is that of the global queue.
+    /// 1 if the last turn was that of an M of this list, so that the global queue has the next.
     pub was_last: AtomicU32,
-    /// How many threads were made that haven't begun; for a moment, one that has begun may not be
-    /// counted yet.
+    /// How many threads were made that haven't begun. For a moment, a thread that has begun may not
+    /// have been counted yet.
     pub starting: AtomicI32,
-    /// Sysmon's thread, and how often it has looked.
+    /// The id of sysmon's thread.
     pub sysmon: AtomicU64,
-    /// See [`sysmon`](Self::sysmon).
+    /// How many rounds sysmon has made.
     pub rounds: AtomicU32,
 }
 
 impl Turns {
-    /// Adds `mp`.
+    /// Adds `mp` to the list.
     pub(in crate::runtime) fn push(&self, mp: &'static M, turn: Turn) {
         mp.ext.turn.set(turn);
         let before = if turn == Turn::Needed { self.last_needed() } else { self.tail.get() };
@@ -72,13 +72,13 @@ impl Turns {
         self.needed.fetch_add((turn == Turn::Needed).into(), Ordering::Relaxed);
     }
 
-    /// The last that needs a P.
+    /// Returns the last M that needs a P.
     fn last_needed(&self) -> Option<&'static M> {
         let each = std::iter::successors(self.head.get(), |mp| mp.schedlink.get());
         each.take_while(|mp| mp.ext.turn.get() == Turn::Needed).last()
     }
 
-    /// Takes the first; where there are both kinds, one of each kind in turns.
+    /// Takes the first M. If there are both kinds, they alternate.
     pub(in crate::runtime) fn pop(&self) -> Option<&'static M> {
         let last_needed = if self.was_needed.get() { self.last_needed() } else { None };
         let before = last_needed.filter(|mp| !mp.schedlink.is_null());
@@ -88,8 +88,8 @@ impl Turns {
         Some(first)
     }
 
-    /// Takes those that are only kept and that are `wanted`, which is also told how many kept ones
-    /// came earlier, and passes them to `f`.
+    /// Takes the M's whose goroutine is kept and for which `wanted` returns true, and passes them
+    /// to `f`. `wanted` also gets the number of kept M's that came earlier.
     pub(in crate::runtime) fn take_kept(
         &self,
         wanted: impl Fn(usize, &M) -> bool,
@@ -111,7 +111,7 @@ impl Turns {
         }
     }
 
-    /// Takes `mp` out, which stands behind `before`, or first.
+    /// Takes `mp` out, which is behind `before`, or first.
     fn unlink(&self, before: Option<&'static M>, mp: &'static M) {
         let after = mp.schedlink.get();
         match before {

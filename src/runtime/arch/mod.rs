@@ -1,19 +1,19 @@
-//! The Rust side of `asm/`: what is written for each architecture. Go's `stubs.go`, `asm_*.s` and
-//! `signal_*.go`.
+//! The Rust side of `asm/`: the code that is written for each architecture. Go's `stubs.go`,
+//! `asm_*.s` and `signal_*.go`.
 //!
-//! Nobody else calls a routine of `asm/`. Both architectures offer the same functions under the
-//! same names (`docs/architectures.md` has them side by side), so that above this floor there is no
-//! `cfg(target_arch)`.
+//! No other room calls a routine of `asm/`. Both architectures offer the same functions under the
+//! same names (`docs/architectures.md` has them side by side), so there is no `cfg(target_arch)`
+//! above this floor.
 //!
 //! - `asm/offsets.h` is the only place where assembly learns an offset. `offsets.rs` asserts each
 //!   line of it against the structs when the crate is compiled.
 //! - `getg` reads a thread-local that lives in assembly. Its `asm!` isn't `pure`: the compiler must
 //!   not carry the value across a switch, after which the goroutine may be on another thread.
-//! - `mcall` is called, and jumps to its function; nothing from there to `gogo` may be a call that
-//!   doesn't return. `asm/x86_64/asm.S` says why and what it costs otherwise. So what is called by
-//!   `mcall` ends in `schedule`, `execute` or `gogo`, which are inlined.
-//! - `systemstack` passes a panic on: if its closure panics on g0, that goes on in the caller.
-//!   While it works there the caller's registers are in no place that a scan sees;
+//! - `mcall` is called, and jumps to its function. From there to `gogo`, no call may be one that
+//!   doesn't return: `asm/x86_64/asm.S` says why, and what such a call costs. So a function that
+//!   `mcall` jumps to ends in `schedule`, `execute` or `gogo`, which are inlined.
+//! - `systemstack` passes a panic on: if its closure panics on g0, the panic goes on in the caller.
+//!   While the closure runs, the caller's registers are in no place that a scan sees;
 //!   `systemstack_scannable` saves them first.
 //!
 //! # Files
@@ -51,7 +51,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use crate::runtime::arch::sanitizer::unwound_to;
 
 /// `weak_function!("name", f)` gives `f` a second, weak name, under which the program's other parts
-/// find it: where there is a strong one, they have that.
+/// find it. If the program has a strong symbol of that name, they find that one.
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
 macro_rules! weak_function {
     ($name:literal, $f:ident) => {
@@ -72,8 +72,8 @@ macro_rules! weak_function {
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
 pub(in crate::runtime) use weak_function;
 
-/// Calls `f` on g0's stack and returns what it returns. On g0 already, in a signal
-/// handler and on a thread that isn't ours, it just calls it. Go's `systemstack`.
+/// Calls `f` on g0's stack and returns its result. On g0 already, in a signal handler and on a
+/// thread that isn't ours, just calls `f`. Go's `systemstack`.
 ///
 /// `f` can't park: g0 is no goroutine. If it panics, the panic goes on in the caller.
 #[inline(always)]
@@ -96,8 +96,8 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     struct SetG(Option<&'static crate::runtime::data::runtime2::G>);
     impl Drop for SetG {
         fn drop(&mut self) {
-            // SAFETY: the G that called systemstack, and we are on its stack again; it is still on
-            // this thread, as nothing on g0 can park.
+            // SAFETY: this is the G that called systemstack, and we are on its stack again. It is
+            // still on this thread, as nothing on g0 can park.
             unsafe { setg(self.0) }
             unwound_to(self.0);
         }
@@ -112,11 +112,12 @@ pub(crate) fn systemstack<R, F: FnOnce() -> R>(f: F) -> R {
     unsafe { this.result.assume_init() }
 }
 
-/// [`systemstack`] for a goroutine that waits while `f` runs, so that others may scan its stack
-/// meanwhile: the callee-saved registers are saved on that stack, and not in frames of g0's. (Go's
+/// [`systemstack`] for a goroutine that waits while `f` runs, and whose stack others may scan
+/// meanwhile. The callee-saved registers are saved on that stack, and not in frames of g0's. (Go's
 /// compiler keeps nothing in registers across a call.)
 ///
-/// Not inlined: otherwise the compiler might load one of those registers after they were saved.
+/// Not inlined: otherwise the compiler might load a value into one of those registers after they
+/// were saved.
 #[inline(never)]
 pub(crate) fn systemstack_scannable<R, F: FnOnce() -> R>(f: F) -> R {
     let mut saved = CalleeSaved::default();

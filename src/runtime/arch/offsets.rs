@@ -1,5 +1,5 @@
-//! Asserts each line of `asm/offsets.h` against the structs, at compile time, and reads what other
-//! files of assembly define.
+//! Asserts each line of `asm/offsets.h` against the structs, at compile time, and reads the numbers
+//! that other files of assembly define.
 
 use std::mem::offset_of;
 
@@ -54,7 +54,7 @@ assert_offsets! {
 
 const DEFINE: &[u8] = b"#define ";
 
-/// Whether `file` has `word` at offset `at`.
+/// Whether `word` is at offset `at` of `file`.
 const fn stands_at(file: &[u8], at: usize, word: &[u8]) -> bool {
     let mut i = 0;
     while i < word.len() {
@@ -66,7 +66,7 @@ const fn stands_at(file: &[u8], at: usize, word: &[u8]) -> bool {
     true
 }
 
-/// The number in the line `#define name number` of `file`, a file of assembly.
+/// Returns the number in the line `#define name number` of `file`, a file of assembly.
 pub(super) const fn defined(file: &[u8], name: &[u8]) -> usize {
     let mut at = 0;
     while at < file.len() {
@@ -87,7 +87,7 @@ pub(super) const fn defined(file: &[u8], name: &[u8]) -> usize {
     panic!("assembly doesn't define that")
 }
 
-/// How many numbers the header defines.
+/// Returns how many numbers the header defines.
 const fn defines() -> usize {
     let mut count = 0;
     let mut at = 0;

@@ -11,7 +11,7 @@ use crate::runtime::arch::{getg, stack_pointer};
 use crate::runtime::data::ext::{Coro, CoroFn, Entry};
 use crate::runtime::data::runtime2::G;
 
-// C knows some of these by types of its own.
+// C declares some of these with types of its own.
 #[allow(clashing_extern_declarations)]
 unsafe extern "C" {
     fn gosched_mcall_fn(f: *const c_void);
@@ -34,47 +34,48 @@ unsafe extern "C" {
     fn gosched_with_locals(tp: usize, f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
 }
 
-// Handlers, which nobody but the kernel calls.
+// Handlers, which only the kernel calls.
 unsafe extern "C" {
     safe fn gosched_sigtramp(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void);
     safe fn gosched_sigquit_tramp(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void);
 }
 
-// In C, what it calls can't unwind.
+// C declares this apart: there, the function that it calls can't unwind.
 #[allow(clashing_extern_declarations)]
 unsafe extern "C-unwind" {
     fn gosched_systemstack_fn(fn_: unsafe extern "C-unwind" fn(*mut c_void), arg: *mut c_void);
 }
 
-/// Sets what [`getg`](crate::runtime::arch::getg) returns on this thread, and the limit of
-/// compilers' checks with it.
+/// Sets the result of [`getg`](crate::runtime::arch::getg) on this thread, and with it the limit of
+/// compilers' checks.
 ///
 /// # Safety
 /// `gp` is the G on whose stack the thread runs, with its M; none if the thread isn't ours, or no
 /// longer is.
 pub(in crate::runtime) unsafe fn setg(gp: Option<&'static G>) {
-    // SAFETY: stores to this thread's gosched_g and limit what the caller says is right; reads
-    // `gp.m`.
+    // SAFETY: stores values that the caller says are right to this thread's gosched_g and limit,
+    // and reads `gp.m`.
     unsafe { gosched_setg(gp.map_or(std::ptr::null_mut(), |gp| gp.as_ptr().cast())) }
 }
 
-/// Gives this thread, which has the thread pointer of `gp`, the one at `tp`.
+/// Sets this thread's thread pointer, which is that of `gp`, to `tp`.
 ///
 /// # Safety
-/// On g0. `tp` is that of this thread's M, and nobody runs `gp`.
+/// Called on g0. `tp` is the thread pointer of this thread's M, and nobody runs `gp`.
 pub(in crate::runtime) unsafe fn unclaim(tp: usize, gp: &'static G) {
-    // SAFETY: sets what the caller says is right, and `gosched_g` in the block of `gp`.
+    // SAFETY: sets the thread pointer that the caller says is right, and `gosched_g` in the block
+    // of `gp`.
     unsafe { gosched_unclaim(tp, gp.as_ptr().cast()) }
 }
 
 /// [`proc::mcall`](crate::proc::mcall). Go's `mcall`.
 ///
 /// # Safety
-/// As the raw one: on a goroutine, not on g0; nothing but `f` knows of it.
+/// As the raw function: on a goroutine, not on g0, and only `f` knows of that goroutine.
 #[inline(always)]
 pub(crate) unsafe fn mcall(f: unsafe extern "C" fn(*mut G) -> !) {
-    // SAFETY: on a goroutine, whose G `f` takes over, as the caller says; `f` has the type that
-    // mcall calls.
+    // SAFETY: the caller is on a goroutine, whose G `f` takes over, and `f` has the type that mcall
+    // calls.
     unsafe { gosched_mcall_fn(f as *const c_void) }
 }
 
@@ -91,19 +92,19 @@ pub(super) unsafe fn systemstack_raw(f: unsafe extern "C-unwind" fn(*mut c_void)
 /// Calls `f(arg)` with the thread pointer `tp`, and malloc's words of this thread.
 ///
 /// # Safety
-/// `f(arg)` may be called, and doesn't unwind. `tp` is that of a block that no other thread uses;
-/// either no signal handler runs meanwhile, or it is that of this thread's M.
+/// `f(arg)` may be called, and doesn't unwind. `tp` is the thread pointer of a block that no other
+/// thread uses. Either no signal handler runs meanwhile, or `tp` is that of this thread's M.
 pub(in crate::runtime) unsafe fn with_thread_pointer(
     tp: usize,
     f: unsafe extern "C" fn(*mut c_void),
     arg: *mut c_void,
 ) {
-    // SAFETY: `f` returns, as the caller says, and then the thread pointer is what it was.
+    // SAFETY: `f` returns, as the caller says, and then the thread pointer has its old value.
     unsafe { gosched_with_locals(tp, f, arg) }
 }
 
-/// Sets which words go along with the thread pointer, where it changes from M to goroutine and
-/// back: up to two. Fails if there are more.
+/// Sets the words, up to two, that go along with the thread pointer where it changes from M to
+/// goroutine and back. Returns false if there are more.
 pub(in crate::runtime) fn set_malloc_words(words: &[isize]) -> bool {
     // SAFETY: assembly's own, two words; and a function without conditions.
     let (places, none) = unsafe { (&gosched_malloc_words, gosched_no_word()) };
@@ -134,7 +135,7 @@ pub(crate) unsafe fn asmcgocall(f: unsafe extern "C" fn(*mut c_void) -> c_int, a
     unsafe { gosched_asmcgocall(f, arg) }
 }
 
-/// Notes where the caller is, and its callee-saved registers, and enters a system call. Go's
+/// Enters a system call, and saves the caller's pc, sp and callee-saved registers for it. Go's
 /// `entersyscall`.
 ///
 /// # Safety
@@ -166,7 +167,7 @@ pub(crate) unsafe fn newcoro_here(c: *mut Coro, f: CoroFn, arg: *mut c_void) {
 }
 
 /// Whether less than `n` bytes remain between the stack pointer and the running G's guard: the
-/// check where the thread has no limit word. On a thread that isn't ours, never.
+/// check where the thread has no limit word. False on a thread that isn't ours.
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
 #[inline(always)]
 pub(super) fn lacks_room(n: usize) -> bool {
@@ -175,25 +176,26 @@ pub(super) fn lacks_room(n: usize) -> bool {
     stack_pointer().checked_sub(n).is_none_or(|low| low < guard)
 }
 
-/// How many bytes the saved vector registers take.
+/// Returns how many bytes the saved vector registers take.
 pub(in crate::runtime) fn vector_size() -> usize {
-    // SAFETY: morestack.S has a static of this name and type, which Rust uses atomically only.
+    // SAFETY: morestack.S has a static of this name and type, and Rust's uses of it are atomic.
     unsafe { gosched_vector_size.load(Ordering::Relaxed) }
 }
 
-/// Sets [`vector_size`], before there is a goroutine: assembly reads it without an order.
+/// Sets [`vector_size`], before there is a goroutine, because assembly reads it without an order.
 pub(super) fn set_vector_size(size: usize) {
     // SAFETY: as in `vector_size`.
     unsafe { gosched_vector_size.store(size, Ordering::Relaxed) }
 }
 
 impl Regs {
-    /// The registers of a goroutine at `pc`, in a frame that has saved those of its caller.
+    /// Returns the registers of a goroutine at `pc`, in a frame that has saved its caller's
+    /// registers.
     pub(in crate::runtime) fn new(pc: usize, sp: usize, fp: usize) -> Regs {
         Regs { pc, sp, fp, saved: Default::default() }
     }
 
-    /// Registers with `pc`, and `word` in every other.
+    /// Returns registers with `pc`, and `word` in every other register.
     pub(in crate::runtime) fn all(pc: usize, word: usize) -> Regs {
         let mut regs = Regs::new(pc, word, word);
         regs.saved.fill(word);
@@ -206,30 +208,31 @@ impl Regs {
     }
 }
 
-/// Calls `f` in a frame whose caller, to an unwinder, is the code that has these registers.
+/// Calls `f` in a frame whose caller, for an unwinder, is the code that has these registers.
 ///
 /// # Safety
 /// The words that an unwinder reads by the registers' CFI can be read until this returns, and `f`
 /// doesn't unwind.
 pub(in crate::runtime) unsafe fn called_from<F: FnMut()>(regs: &Regs, mut f: F) {
     unsafe extern "C" fn call<F: FnMut()>(f: *mut c_void) {
-        // SAFETY: the address of the closure `f` below, which nobody else uses meanwhile.
+        // SAFETY: this is the address of the closure `f` below, which nobody else uses meanwhile.
         unsafe { (*f.cast::<F>())() }
     }
-    // SAFETY: `call` gets a closure of its type, which doesn't unwind, and an unwinder that walks
-    // from there finds what it reads, as the caller says.
+    // SAFETY: `call` gets a closure of its type, which doesn't unwind. An unwinder that walks from
+    // there can read the words that it needs, as the caller says.
     unsafe { gosched_called_from(regs, call::<F>, (&raw mut f).cast()) }
 }
 
-/// Calls `f`, with the stack pointer in `at` for
-/// [`Sigctxt::end_guarded`](crate::runtime::arch::Sigctxt), which ends the call. Says whether `f`
+/// Calls `f`. Stores the stack pointer to `at`, by which
+/// [`Sigctxt::end_guarded`](crate::runtime::arch::Sigctxt) can end the call. Returns whether `f`
 /// has returned.
 ///
 /// # Safety
-/// `f` doesn't unwind, and nobody needs what it leaves behind if it is ended.
+/// `f` doesn't unwind, and if it is ended, nobody needs what it leaves behind.
 pub(in crate::runtime) unsafe fn call_guarded<F: FnOnce()>(f: F, at: *mut usize) -> bool {
     unsafe extern "C" fn call<F: FnOnce()>(f: *mut c_void) {
-        // SAFETY: the address of the closure `f` below, which is called once and forgotten there.
+        // SAFETY: this is the address of the closure `f` below, which is called once and forgotten
+        // there.
         unsafe { f.cast::<F>().read()() }
     }
     let mut f = ManuallyDrop::new(f);
@@ -241,33 +244,36 @@ pub(in crate::runtime) unsafe fn call_guarded<F: FnOnce()>(f: F, at: *mut usize)
 /// The type of a signal's handler with `SA_SIGINFO`.
 pub(in crate::runtime) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Where the kernel calls `gosched_sighandler`, in `signal/handler.rs`. Go's `sigtramp`.
+/// The handler by which the kernel calls `gosched_sighandler`, in `signal/handler.rs`. Go's
+/// `sigtramp`.
 pub(in crate::runtime) const SIGTRAMP: Handler = gosched_sigtramp;
 
-/// Where it calls `gosched_sigquit`, in `report/quit.rs`.
+/// The handler by which the kernel calls `gosched_sigquit`, in `report/quit.rs`.
 pub(in crate::runtime) const SIGQUIT_TRAMP: Handler = gosched_sigquit_tramp;
 
-/// Where a goroutine that was preempted at a check goes on.
+/// Returns where a goroutine that was preempted at a check goes on.
 pub(in crate::runtime) fn morestack_preempted_pc() -> usize {
     gosched_morestack_preempted as *const () as usize
 }
 
-/// What `gosched_preemptible_section` returns.
+/// The result of `gosched_preemptible_section`.
 #[repr(C)]
 struct Section {
     start: usize,
     end: usize,
 }
 
-/// Where the functions of [`preemptible!`](crate::preemptible) are; empty if there are none.
+/// Returns the addresses of the functions of [`preemptible!`](crate::preemptible); empty if there
+/// are none.
 #[inline(always)]
 pub(in crate::runtime) fn preemptible_section() -> Range<usize> {
-    // SAFETY: it loads two addresses that the linker has set, and returns them as a Section.
+    // SAFETY: the routine loads two addresses that the linker has set, and returns them as a
+    // Section.
     let Section { start, end } = unsafe { gosched_preemptible_section() };
     start..end
 }
 
-/// Where a new G starts: the base of its stack.
+/// Returns the pc of a new G, at the base of its stack.
 pub(in crate::runtime) fn goexit_pc() -> usize {
     gosched_goexit as *const () as usize
 }

@@ -1,15 +1,14 @@
-//! What the runtime tells AddressSanitizer, its LeakSanitizer and ThreadSanitizer, except for the
-//! switches (`sanitizers.S`). In a program that is built without a sanitizer each function here is
-//! empty.
+//! Annotations for AddressSanitizer, its LeakSanitizer and ThreadSanitizer, except for the switches
+//! (`sanitizers.S`). In a program that is built without a sanitizer each function here is empty.
 //!
 //! **AddressSanitizer**: the stacks of dead goroutines are poisoned, so that an access to one is
-//! reported as a `use-after-poison`. When a stack is moved, AddressSanitizer forgets what it knew
-//! of the old stack's frames.
+//! reported as a `use-after-poison`. When a stack is moved, AddressSanitizer forgets the old
+//! stack's frames.
 //!
-//! **LeakSanitizer** takes what a parked goroutine's stack points to for leaked, unless it is told
-//! where stacks are.
+//! **LeakSanitizer** would report memory to which only a parked goroutine's stack points, so it is
+//! told where stacks are.
 //!
-//! What is for ThreadSanitizer alone is in `tsan.rs`.
+//! Annotations that only ThreadSanitizer needs are in `tsan.rs`.
 
 #[cfg(asan)]
 use std::ffi::c_void;
@@ -33,8 +32,8 @@ unsafe extern "C" {
     fn __sanitizer_finish_switch_fiber(save: *mut c_void, bottom: *mut *const c_void, n: *mut usize);
 }
 
-/// A goroutine begins, and may use its `stack`. Only a sanitizer calls `stack`. Called by the
-/// goroutine's maker.
+/// Notes that a goroutine begins, and may use its `stack`. The closure is called only with a
+/// sanitizer. Called by the goroutine's maker.
 #[inline(always)]
 pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(asan)]
@@ -47,7 +46,7 @@ pub(in crate::runtime) fn goroutine_begins(gp: &G, stack: impl Fn(&G) -> Stack) 
     let _ = (gp, stack);
 }
 
-/// The thread of `mp` ends. The state that a sanitizer kept for its g0 ends too: the next thread,
+/// Notes that the thread of `mp` ends. The sanitizer's state for its g0 ends too: the next thread,
 /// or a guest, has its own.
 #[inline(always)]
 pub(in crate::runtime) fn thread_ends(mp: &M) {
@@ -59,8 +58,8 @@ pub(in crate::runtime) fn thread_ends(mp: &M) {
     let _ = mp;
 }
 
-/// A goroutine has ended and has left this stack, which nobody uses before [`goroutine_begins`]. On
-/// g0.
+/// Notes that a goroutine has ended and has left its stack, which nobody uses before
+/// [`goroutine_begins`]. Called on g0.
 #[inline(always)]
 pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
     #[cfg(asan)]
@@ -74,9 +73,9 @@ pub(in crate::runtime) fn goroutine_ended(gp: &G, stack: impl Fn(&G) -> Stack) {
     let _ = (gp, stack);
 }
 
-/// The stack of `gp`, which doesn't run, moves from `old` to `new`: what AddressSanitizer knows of
-/// frames in both holds no longer. For ThreadSanitizer, the former user of `new` has used it before
-/// `gp` does, and the next user of `old` uses it after.
+/// Notes that the stack of `gp`, which doesn't run, moves from `old` to `new`. AddressSanitizer
+/// forgets the frames in both. For ThreadSanitizer, the former user of `new` is ordered before
+/// `gp`, and `gp` before the next user of `old`.
 #[inline(always)]
 pub(in crate::runtime) fn stack_moves(gp: &G, old: Stack, new: Stack) {
     unpoison(old);
@@ -86,7 +85,7 @@ pub(in crate::runtime) fn stack_moves(gp: &G, old: Stack, new: Stack) {
     let _ = gp;
 }
 
-/// Makes AddressSanitizer forget what it knows of frames in `stack`.
+/// Makes AddressSanitizer forget the frames in `stack`.
 #[inline(always)]
 fn unpoison(stack: Stack) {
     #[cfg(asan)]
@@ -107,7 +106,8 @@ pub(in crate::runtime) fn before_death(f: extern "C" fn()) {
     let _ = f;
 }
 
-/// These `n` bytes hold stacks, G's or descriptors, and what they point to is in use.
+/// Notes that these `n` bytes hold stacks, G's or descriptors, so that memory to which they point
+/// is in use.
 #[inline(always)]
 pub(in crate::runtime) fn holds_roots(start: *const u8, n: usize) {
     #[cfg(asan)]
@@ -119,8 +119,8 @@ pub(in crate::runtime) fn holds_roots(start: *const u8, n: usize) {
     let _ = (start, n);
 }
 
-/// A panic has gone from g0 back to the stack of `gp`, past the end of the routine that changes
-/// stacks; or it has gone to g0's stack, which it hadn't left.
+/// Notes that a panic has unwound from g0 to the stack of `gp`, past the end of the routine that
+/// changes stacks. Or it has stayed on g0's stack.
 #[cold]
 pub(super) fn unwound_to(gp: Option<&G>) {
     #[cfg(any(asan, tsan))]
@@ -130,7 +130,7 @@ pub(super) fn unwound_to(gp: Option<&G>) {
         #[cfg(tsan)]
         let _ = (tsan::observe_accesses(), g0);
         #[cfg(asan)]
-        // SAFETY: from g0's stack to that of `gp`, which is the caller's.
+        // SAFETY: the switch is from g0's stack to that of `gp`, which is the caller's.
         unsafe {
             let Stack { lo, hi } = gp.stack.get();
             __sanitizer_start_switch_fiber(g0.ext.sanitizer.as_ptr(), ptr::without_provenance(lo), hi - lo);

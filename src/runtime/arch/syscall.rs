@@ -1,8 +1,8 @@
 //! How the runtime calls the kernel.
 //!
-//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols/`), so the runtime
-//! doesn't call it: there is a lock of the runtime's behind it. Without, it is the C library's,
-//! which tests replace.
+//! With the feature `std` the program's `syscall` is ours (`stdpark/symbols/`). It takes a lock of
+//! the runtime's, so the runtime doesn't call it. Without the feature, `syscall` is the C
+//! library's, which tests replace.
 
 use std::ffi::c_int;
 
@@ -18,7 +18,7 @@ macro_rules! syscall {
 }
 pub(in crate::runtime) use syscall;
 
-/// The call of [`syscall!`].
+/// The function behind [`syscall!`].
 ///
 /// # Safety
 /// As that system call.
@@ -32,7 +32,7 @@ pub(in crate::runtime) unsafe fn syscall_words<const N: usize>(
     result_of(unsafe { raw(number, six(args)) })
 }
 
-/// The call of [`syscall!`].
+/// The function behind [`syscall!`].
 ///
 /// # Safety
 /// As that system call.
@@ -43,11 +43,11 @@ pub(in crate::runtime) unsafe fn syscall_words<const N: usize>(
     args: [usize; N],
 ) -> isize {
     let [a, b, c, d, e, f] = six(args);
-    // SAFETY: as the caller says; the kernel doesn't look at what the call has no use for.
+    // SAFETY: as the caller says; the kernel doesn't read arguments that the call doesn't have.
     unsafe { libc::syscall(number, a, b, c, d, e, f) as isize }
 }
 
-/// The arguments, and zeros.
+/// Returns the arguments, filled up with zeros.
 #[inline(always)]
 fn six<const N: usize>(args: [usize; N]) -> [usize; 6] {
     let mut six = [0; 6];
@@ -55,8 +55,8 @@ fn six<const N: usize>(args: [usize; N]) -> [usize; 6] {
     six
 }
 
-/// What the C library returns where the kernel has returned `ret`: for an error -1, and errno says
-/// which.
+/// Returns the C library's result for the kernel's result `ret`: -1 for an error, which errno
+/// names.
 #[cfg(feature = "std")]
 #[inline(always)]
 pub(in crate::runtime) fn result_of(ret: isize) -> isize {
@@ -65,7 +65,7 @@ pub(in crate::runtime) fn result_of(ret: isize) -> isize {
     if (FIRST_ERROR..0).contains(&ret) { failed(ret) } else { ret }
 }
 
-/// Apart from [`result_of`], whose callers save no registers for it.
+/// Out of line, so that callers of [`result_of`] save no registers for it.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]

@@ -1,11 +1,11 @@
-//! What the runtime tells ThreadSanitizer alone. In a program that is built without it, each
-//! function here is empty, or only calls its argument.
+//! Annotations for ThreadSanitizer only. In a program that is built without it, each function here
+//! is empty, or only calls its argument.
 //!
-//! ThreadSanitizer knows each goroutine as a fiber. It takes nothing for ordered because one
-//! goroutine runs after another, or on the same thread. Only the program's own actions order: the
-//! program's atomics, and the runtime's where a goroutine uses them. ThreadSanitizer doesn't see
-//! what g0 does. So where a wake-up goes over g0, the goroutine that makes another one runnable
-//! [releases](release) what it did, and the other goroutine acquires that as it goes on.
+//! ThreadSanitizer knows each goroutine as a fiber. That one goroutine runs after another, or on
+//! the same thread, orders nothing for it. Only actions of goroutines do: the program's atomics,
+//! and the runtime's where a goroutine uses them. ThreadSanitizer doesn't see the actions of g0. So
+//! where a wake-up goes over g0, the goroutine that makes another one runnable [releases](release)
+//! its actions, and the other goroutine acquires them as it goes on.
 
 #[cfg(tsan)]
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
@@ -17,7 +17,7 @@ use std::task::Waker;
 use crate::runtime::data::runtime2::Stack;
 use crate::runtime::data::runtime2::{G, M};
 
-/// Switches fibers without ordering the one after the other.
+/// Switches fibers without ordering the new one after the old one.
 #[cfg(tsan)]
 const NO_SYNC: c_uint = 1;
 
@@ -38,8 +38,8 @@ unsafe extern "C" {
     fn __tsan_release(at: *const c_void);
 }
 
-/// Orders all that the caller has done before what follows an acquire of `at`. A goroutine acquires
-/// its G as it goes on; other code calls [`acquire`], or reads there with
+/// Orders the caller's earlier actions before the actions that follow an acquire of `at`. A
+/// goroutine acquires its G as it goes on; other code calls [`acquire`], or reads there with
 /// [`Acquire`](std::sync::atomic::Ordering::Acquire).
 #[inline(always)]
 pub(crate) fn release<T>(at: *const T) {
@@ -51,7 +51,7 @@ pub(crate) fn release<T>(at: *const T) {
     let _ = at;
 }
 
-/// Orders all that was done before a [`release`] of `at` before what the caller does next.
+/// Orders the actions before a [`release`] of `at` before the caller's next actions.
 #[inline(always)]
 pub(crate) fn acquire<T>(at: *const T) {
     #[cfg(tsan)]
@@ -79,12 +79,12 @@ pub(crate) fn acquire_waker(waker: &Waker) {
     let _ = waker;
 }
 
-/// Calls `f`, whose reads and writes are the scheduler's and race with nobody: `f` hands its
-/// results on in ways that ThreadSanitizer doesn't see. `f` doesn't park or unwind.
+/// Calls `f`, whose reads and writes are the scheduler's and don't race, although ThreadSanitizer
+/// doesn't see how `f` hands its results on. `f` doesn't park or unwind.
 #[inline(always)]
 pub(crate) fn ignore_accesses<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(tsan)]
-    // SAFETY: ended below, on the same fiber.
+    // SAFETY: this is ended below, on the same fiber.
     unsafe {
         AnnotateIgnoreReadsBegin(ptr::null(), 0);
         AnnotateIgnoreWritesBegin(ptr::null(), 0);
@@ -95,8 +95,8 @@ pub(crate) fn ignore_accesses<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Calls `f`, which acts for the program on g0, as where a timer fires. ThreadSanitizer sees what
-/// `f` orders. `f` doesn't unwind.
+/// Calls `f`, which acts for the program on g0, as when a timer fires. ThreadSanitizer sees the
+/// order that `f` makes. `f` doesn't unwind.
 #[inline(always)]
 pub(in crate::runtime) fn observe_sync<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(tsan)]
@@ -113,7 +113,7 @@ pub(in crate::runtime) fn observe_sync<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Ends what [`ignore_accesses`] has begun, or a call of `systemstack`.
+/// Ends the effect of [`ignore_accesses`], or of a call of `systemstack`.
 #[cfg(tsan)]
 pub(super) fn observe_accesses() {
     // SAFETY: both were begun on this fiber.
@@ -139,7 +139,7 @@ pub(super) fn make_fiber(gp: &G) {
     }
 }
 
-/// A thread that isn't ours becomes the goroutine `gp` of `mp`, and keeps its own fiber.
+/// Notes that a thread that isn't ours becomes the goroutine `gp` of `mp`, and keeps its own fiber.
 #[inline(always)]
 pub(in crate::runtime) fn guest_begins(gp: &G, mp: &M) {
     #[cfg(tsan)]
@@ -153,7 +153,7 @@ pub(in crate::runtime) fn guest_begins(gp: &G, mp: &M) {
 }
 
 /// Destroys the fiber of `gp`, which has ended, and orders its use of its stack before the next
-/// goroutine's. On g0.
+/// goroutine's. Called on g0.
 #[cfg(tsan)]
 pub(super) fn destroy_fiber(gp: &G) {
     acting_as(gp, __tsan_release, gp.stack.get());
@@ -161,17 +161,17 @@ pub(super) fn destroy_fiber(gp: &G) {
     unsafe { __tsan_destroy_fiber(gp.ext.sanitizer.take()) };
 }
 
-/// The stack of `gp`, which doesn't run, moves: the former user of `new` has used it before `gp`
-/// does, and the next user of `old` uses it after.
+/// Notes that the stack of `gp`, which doesn't run, moves: the former user of `new` is ordered
+/// before `gp`, and `gp` before the next user of `old`.
 #[cfg(tsan)]
 pub(super) fn stack_moves(gp: &G, old: Stack, new: Stack) {
     acting_as(gp, __tsan_release, old);
     acting_as(gp, __tsan_acquire, new);
 }
 
-/// Releases or acquires a stack for `gp`, which doesn't run. If g0 did so, all goroutines whose
-/// stacks one thread has moved would be ordered one after the other. Nothing is accessed between
-/// the switches, as the access would be seen as one of `gp`.
+/// Releases or acquires a stack on behalf of `gp`, which doesn't run. If g0 did so, all goroutines
+/// whose stacks one thread has moved would be ordered one after the other. Nothing is accessed
+/// between the switches of fibers, as ThreadSanitizer would take it for an access by `gp`.
 #[cfg(tsan)]
 fn acting_as(gp: &G, f: unsafe extern "C" fn(*const c_void), stack: Stack) {
     let fiber = gp.ext.sanitizer.get();
@@ -186,8 +186,8 @@ fn acting_as(gp: &G, f: unsafe extern "C" fn(*const c_void), stack: Stack) {
     }
 }
 
-/// The caller ends the process now, and doesn't return. It moves to a fiber that ThreadSanitizer
-/// sees, because ThreadSanitizer reports an exit from an unseen one as a mistake.
+/// Moves the caller, which now ends the process, to a fiber that ThreadSanitizer observes, because
+/// ThreadSanitizer reports an exit from an unobserved fiber as a mistake.
 #[inline(always)]
 pub(in crate::runtime) fn process_ends() {
     #[cfg(tsan)]

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::runtime::base::this::this_m;
 use crate::runtime::data::ext::ThrowType;
 
-/// The most P's that there may be: more than Linux has processors, and few enough to look at each.
+/// The maximum number of P's: more than Linux has processors, and few enough to look at each.
 pub(crate) const MAX_GOMAXPROCS: i32 = 16_384;
 
 /// A setting of `GODEBUG`: its name and its value.
 struct Setting {
     name: &'static str,
-    /// What its values are called: 0, 1, and so on.
+    /// The words for its values 0, 1, and so on.
     words: &'static [&'static str],
     value: AtomicI32,
 }
@@ -30,7 +30,7 @@ impl Setting {
         Setting { name, words, value: AtomicI32::new(default) }
     }
 
-    /// The value that `text` stands for.
+    /// Returns the value of `text`.
     fn parse(&self, text: &str) -> Option<i32> {
         let word = self.words.iter().position(|word| *word == text);
         word.map(|at| at as i32).or_else(|| text.parse().ok())
@@ -42,7 +42,7 @@ impl Setting {
     }
 }
 
-/// The value of a setting that the environment doesn't name, where that is to be told apart.
+/// The value of a setting that the environment doesn't name, if that must be distinguished.
 const NOT_SAID: i32 = -1;
 
 static ASYNC_PREEMPT_OFF: Setting = Setting::new("asyncpreemptoff", 0);
@@ -90,14 +90,14 @@ static SETTINGS: [&Setting; 20] = [
 ];
 
 /// Whether goroutines are stopped at their checks only. Go's `asyncpreemptoff`. It is always on
-/// under ThreadSanitizer, which delays handlers as it likes, and gives them a context that the code
-/// doesn't go on with.
+/// under ThreadSanitizer, which delays handlers as it likes, and gives them a context from which
+/// the code doesn't go on.
 pub(in crate::runtime) fn async_preempt_off() -> bool {
     cfg!(tsan) || ASYNC_PREEMPT_OFF.get() > 0
 }
 
-/// For how many microseconds the kernel polls a network card before a thread that waits for
-/// descriptors sleeps; 0 disables that.
+/// How many microseconds the kernel polls a network card before a thread that waits for descriptors
+/// sleeps; 0 disables the polling.
 pub(in crate::runtime) fn busy_poll() -> u32 {
     BUSY_POLL.get().max(0) as u32
 }
@@ -108,8 +108,8 @@ pub(in crate::runtime) fn container_maxprocs_off() -> bool {
     CONTAINER_MAXPROCS.get() == 0
 }
 
-/// What is to happen when goroutines seem to wait for each other, if the environment says it:
-/// [`DeadlockMode`](crate::DeadlockMode) as a number.
+/// Returns the environment's setting of [`DeadlockMode`](crate::DeadlockMode), as a number: the
+/// action when goroutines seem to wait for each other.
 pub(in crate::runtime) fn deadlock() -> Option<i32> {
     Some(DEADLOCK.get()).filter(|value| *value != NOT_SAID)
 }
@@ -124,7 +124,7 @@ pub(crate) fn set_detach(on: bool) {
     DETACH.value.store(on.into(), Ordering::Relaxed);
 }
 
-/// Whether each signal takes the P, wherever it can be taken: for tests.
+/// Whether each signal takes the P wherever that is possible: for tests.
 pub(in crate::runtime) fn detach_always() -> bool {
     DETACH.get() > 1
 }
@@ -156,21 +156,20 @@ pub(in crate::runtime) fn gc_shrink_stack_off() -> bool {
     GC_SHRINK_STACK_OFF.get() > 0
 }
 
-/// Whether goroutines are reported that keep a P from others in code where they can't be stopped.
+/// Whether to report goroutines that keep a P from others in code where they can't be stopped.
 pub(in crate::runtime) fn hogs() -> bool {
     HOGS.get() > 0
 }
 
-/// Scales how long the runtime waits for a thread that is late before it goes on without it: a
-/// duration of `usual` nanoseconds, as long as `GODEBUG=patience` says in percent. A slow machine
-/// needs more.
+/// Scales the time that the runtime waits for a late thread before it goes on without that thread.
+/// Returns `GODEBUG=patience` percent of `usual`, in nanoseconds. A slow machine needs more.
 pub(in crate::runtime) fn patience(usual: i64) -> i64 {
     percent_of(&PATIENCE, usual)
 }
 
-/// Scales a period of the slow looks: at deadlocks, at the limits of the control group, at memory
-/// that nobody has needed. A duration of `usual` nanoseconds, as long as `GODEBUG=period` says in
-/// percent. Tests need less.
+/// Scales a slow period: of the looks at deadlocks, at the limits of the control group, at memory
+/// that nobody has needed. Returns `GODEBUG=period` percent of `usual`, in nanoseconds. Tests need
+/// less.
 pub(crate) fn period(usual: i64) -> i64 {
     percent_of(&PERIOD, usual)
 }
@@ -180,8 +179,8 @@ fn percent_of(setting: &Setting, usual: i64) -> i64 {
     (usual / 100).saturating_mul(setting.get().max(1).into())
 }
 
-/// Whether the run queues put goroutines in a random order, which finds races that
-/// a tidy order hides. Go's `randomizeScheduler`, a constant there.
+/// Whether the run queues put goroutines in a random order, which finds races that a regular order
+/// hides. Go's `randomizeScheduler`, a constant there.
 #[inline(always)]
 pub(in crate::runtime) fn randomize_scheduler() -> bool {
     RANDOMIZE_SCHEDULER.get() > 0
@@ -199,8 +198,8 @@ pub(in crate::runtime) fn sched_detail() -> bool {
     SCHED_DETAIL.get() > 0
 }
 
-/// Whether each check of a copying stack moves the stack, even if there is room: an address of the
-/// stack that is kept where no move adjusts it is soon found to be wrong.
+/// Whether each check of a copying stack moves the stack, even if there is room. So an address of
+/// the stack that no move adjusts is soon found to be wrong.
 #[inline(always)]
 pub(in crate::runtime) fn stack_force_move() -> bool {
     STACK_FORCE_MOVE.get() > 0
@@ -211,7 +210,7 @@ pub(in crate::runtime) fn stack_keep_off() -> bool {
     STACK_KEEP.get() == 0
 }
 
-/// Whether each move of a stack ends with a search for words that still point into the old one.
+/// Whether each move of a stack ends with a search for words that still point into the old stack.
 pub(in crate::runtime) fn stack_verify() -> bool {
     STACK_VERIFY.get() > 0
 }
@@ -235,11 +234,11 @@ pub(in crate::runtime) fn update_maxprocs_off() -> bool {
     UPDATE_MAXPROCS.get() == 0
 }
 
-/// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. Unknown names, and
-/// values that are neither numbers nor a word that the setting has, are ignored, as in Go. Go's
+/// Reads `GODEBUG`, `name=value` pairs separated by commas, and `GOTRACEBACK`. As in Go, unknown
+/// names are ignored, and values that are neither numbers nor words of the setting. Go's
 /// `parsedebugvars`.
 pub(in crate::runtime) fn parsedebugvars() {
-    // One setting that isn't text, as a path needn't be, says nothing of the others.
+    // A setting that isn't text, such as a path, doesn't spoil the others.
     let godebug = env::var_os("GODEBUG").unwrap_or_default();
     let godebug = godebug.to_string_lossy();
     for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {
@@ -254,7 +253,7 @@ pub(in crate::runtime) fn parsedebugvars() {
     }
 }
 
-/// The value of a setting of `GODEBUG` that is a path.
+/// Returns the value of a setting of `GODEBUG` that is a path.
 pub(in crate::runtime) fn path_setting(name: &str) -> Option<PathBuf> {
     let godebug = env::var_os("GODEBUG")?;
     let mut settings = godebug.as_bytes().split(|&byte| byte == b',');
@@ -262,8 +261,9 @@ pub(in crate::runtime) fn path_setting(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
-/// How much a report of a fatal error prints, and how much of each goroutine
-/// [`dump_goroutines`](crate::dump_goroutines) does. The values of `GOTRACEBACK`.
+/// How much a report of a fatal error prints, and how much
+/// [`dump_goroutines`](crate::dump_goroutines) prints of each goroutine. The values of
+/// `GOTRACEBACK`.
 ///
 /// ```
 /// use gosched::Traceback;
@@ -275,8 +275,8 @@ pub(in crate::runtime) fn path_setting(name: &str) -> Option<PathBuf> {
 pub enum Traceback {
     /// No stacks.
     None,
-    /// The stack of the goroutine that failed; of every goroutine if the error isn't that of one
-    /// goroutine, as most fatal errors aren't.
+    /// The stack of the goroutine that failed. If the error isn't a single goroutine's, as with
+    /// most fatal errors, the stack of every goroutine.
     #[default]
     Single,
     /// The stack of every goroutine.
@@ -288,7 +288,7 @@ pub enum Traceback {
     Crash,
 }
 
-/// The bits of [`TRACEBACK_CACHE`], and how far the number of `frames` is shifted, as in Go.
+/// The bits of [`TRACEBACK_CACHE`], and the shift of the number of `frames`, as in Go.
 const TRACEBACK_CRASH: u32 = 1;
 const TRACEBACK_ALL: u32 = 2;
 const TRACEBACK_SHIFT: u32 = 2;
@@ -296,7 +296,7 @@ const TRACEBACK_SHIFT: u32 = 2;
 /// The level that is set. Go's `traceback_cache`.
 static TRACEBACK_CACHE: AtomicU32 = AtomicU32::new(1 << TRACEBACK_SHIFT);
 
-/// The level that the environment asks for, and that no call sets lower. Go's `traceback_env`.
+/// The level that the environment asks for. No call sets a lower level. Go's `traceback_env`.
 static TRACEBACK_ENV: AtomicU32 = AtomicU32::new(0);
 
 impl Traceback {
@@ -322,7 +322,7 @@ impl Traceback {
     }
 }
 
-/// Sets how much reports print; not less than `GOTRACEBACK` asks for. Go's `debug.SetTraceback`.
+/// Sets how much reports print, but no less than `GOTRACEBACK` asks for. Go's `debug.SetTraceback`.
 ///
 /// ```
 /// use gosched::Traceback;
@@ -338,7 +338,7 @@ pub fn set_traceback(level: Traceback) {
     TRACEBACK_CACHE.store(level.bits() | TRACEBACK_ENV.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// What [`gotraceback`] returns.
+/// The result of [`gotraceback`].
 pub(in crate::runtime) struct Gotraceback {
     /// 0 for no frames, 1 for the program's, 2 for the runtime's, too.
     pub(in crate::runtime) frames: u32,
@@ -350,7 +350,7 @@ pub(in crate::runtime) struct Gotraceback {
     pub(in crate::runtime) crash: bool,
 }
 
-/// How much a report that is made now prints. Go's `gotraceback`.
+/// Returns how much a report prints now. Go's `gotraceback`.
 pub(in crate::runtime) fn gotraceback() -> Gotraceback {
     let set = TRACEBACK_CACHE.load(Ordering::Relaxed);
     let mp = this_m();
@@ -364,15 +364,15 @@ pub(in crate::runtime) fn gotraceback() -> Gotraceback {
     let always_all = set & TRACEBACK_ALL != 0;
     Gotraceback {
         frames,
-        // A thread that isn't ours has no goroutine to show instead.
+        // A thread that isn't ours has no single goroutine to show.
         all: always_all || throwing >= ThrowType::User as u32 || mp.is_none(),
         always_all,
         crash: set & TRACEBACK_CRASH != 0,
     }
 }
 
-/// The number of P's that `GOMAXPROCS` asks for; none if it isn't a positive number, which Go
-/// ignores too, or is more than there can be.
+/// Returns the number of P's that `GOMAXPROCS` asks for. Returns none if it isn't a positive
+/// number, which Go ignores too, or is more than the maximum.
 pub(in crate::runtime) fn gomaxprocs_from_env() -> Option<i32> {
     let value = env::var("GOMAXPROCS").ok()?;
     if !value.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -13,24 +13,26 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::data::ext::ThrowType;
 use crate::runtime::data::runtime2::G;
 
-/// How many threads have a fatal error to report: the first reports, and the others wait for the
-/// end of the process. Go's `panicking`.
+/// How many threads have a fatal error to report. The first thread reports, and the others wait for
+/// the end of the process. Go's `panicking`.
 pub(in crate::runtime) static PANICKING: AtomicU32 = AtomicU32::new(0);
 
-/// Reports a fatal error, and ends the process: `report`, of `report/panic.rs`, once the runtime
-/// starts. A value, because whoever throws is below all that a report looks at.
+/// The function that reports a fatal error, and ends the process: `report`, of `report/panic.rs`,
+/// once the runtime starts. It is a value, because code that throws is on a lower floor than the
+/// reports.
 static REPORTER: OnceLock<fn(Fatal<'_>) -> !> = OnceLock::new();
 
-/// Why the process must end.
+/// The reason why the process must end.
 pub(in crate::runtime) enum Fatal<'a> {
-    /// What was thrown, and whose error it is.
+    /// The thrown text, and whose error it is.
     Error(&'a str, ThrowType),
     /// A goroutine is at `sp`, and has used more than the `limit` bytes of stack that it may.
     Overflow {
         gp: &'static G,
         sp: usize,
         limit: usize,
-        /// Where its frames begin; none if it has written over them.
+        /// The registers from which its frames can be walked; none if it has written over the
+        /// frames.
         frames: Option<&'a Regs>,
     },
 }
@@ -40,7 +42,7 @@ pub(in crate::runtime) fn panicking() -> bool {
     PANICKING.load(Ordering::Relaxed) != 0
 }
 
-/// Says who reports fatal errors, for good.
+/// Sets the function that reports fatal errors, for good.
 pub(in crate::runtime) fn set_reporter(report: fn(Fatal<'_>) -> !) {
     REPORTER.get_or_init(|| report);
 }
@@ -59,22 +61,22 @@ pub(crate) fn fatal(s: &str) -> ! {
     systemstack(|| die(Fatal::Error(s, ThrowType::User)))
 }
 
-/// [`fatal`], with a message that is put together where there is room for that.
+/// [`fatal`], with a message that is formatted where there is room for that.
 #[cold]
 #[inline(never)]
 pub(crate) fn misuse(args: fmt::Arguments<'_>) -> ! {
     systemstack(|| die(Fatal::Error(&args.to_string(), ThrowType::User)))
 }
 
-/// Ends the process because `gp` has overflowed its stack; on g0. `frames` are the registers that
-/// its frames are found with, if they are there.
+/// Ends the process because `gp` has overflowed its stack. Called on g0. `frames` are the registers
+/// from which its frames can be walked, if the frames are intact.
 #[cold]
 pub(in crate::runtime) fn overflow(gp: &'static G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! {
     die(Fatal::Overflow { gp, sp, limit, frames })
 }
 
-/// On g0, or on a thread that isn't ours. Before the runtime starts there is nothing to report but
-/// the message.
+/// Called on g0, or on a thread that isn't ours. Before the runtime starts, only the message is
+/// reported.
 fn die(fatal: Fatal<'_>) -> ! {
     if let Some(report) = REPORTER.get() {
         report(fatal)
@@ -85,20 +87,20 @@ fn die(fatal: Fatal<'_>) -> ! {
     end_process()
 }
 
-/// What is to be done when the process ends with an error, after the report.
+/// The function that is called after the report, when the process ends with an error.
 static LAST_WORDS: OnceLock<fn()> = OnceLock::new();
 
-/// Says what is to be done, for good.
+/// Sets the function that [`say_last_words`] calls, for good.
 pub(in crate::runtime) fn set_last_words(f: fn()) {
     LAST_WORDS.get_or_init(|| f);
 }
 
-/// Does what is to be done when there is an error like that.
+/// Calls the function of [`set_last_words`], after the report of an error that ends the process.
 pub(in crate::runtime) fn say_last_words() {
     LAST_WORDS.get().inspect(|f| f());
 }
 
-/// Ends the process after a report: with a core dump if `GOTRACEBACK` asks for one.
+/// Ends the process after a report, with a core dump if `GOTRACEBACK` asks for one.
 pub(in crate::runtime) fn end_process() -> ! {
     say_last_words();
     if gotraceback().crash {

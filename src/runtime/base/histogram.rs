@@ -1,7 +1,7 @@
 //! Distributions of durations: Go's `histogram.go`.
 //!
-//! A bucket for the durations from each power of two nanoseconds to the next, from 2^8 to 2^47,
-//! divided into four of the same width; and four more from 0 to 2^8.
+//! The durations from each power of two nanoseconds to the next, from 2^8 to 2^47, have four
+//! buckets of the same width. The durations from 0 to 2^8 have four more.
 
 use std::sync::atomic::Ordering;
 
@@ -33,15 +33,15 @@ impl TimeHistogram {
         self.counts[bucket * NUM_SUB_BUCKETS + sub_bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The count of each bucket: the first is for durations below 0, the last for those beyond all
-    /// others. Go's `timeHistogram.write`.
+    /// Returns the count of each bucket. The first bucket is for durations below 0, the last for
+    /// durations beyond all others. Go's `timeHistogram.write`.
     pub(in crate::runtime) fn counts(&self) -> Vec<u64> {
         let all = [&self.underflow].into_iter().chain(&self.counts).chain([&self.overflow]);
         all.map(|count| count.load(Ordering::Relaxed)).collect()
     }
 }
 
-/// The bounds of the buckets, in seconds: one more than there are buckets. Go's
+/// Returns the bounds of the buckets, in seconds: one bound more than there are buckets. Go's
 /// `timeHistogramMetricsBuckets`.
 pub(in crate::runtime) fn time_histogram_metrics_buckets() -> Vec<f64> {
     let seconds = |ns: u64| ns as f64 / 1e9;

@@ -1,17 +1,17 @@
-//! What every room may ask: Linux, the settings, stderr, random numbers, who runs here, and how to
-//! die.
+//! Services for every room: Linux, the settings, stderr, random numbers, the running G and M, and
+//! ending the process.
 //!
-//! Nothing here takes a lock of the runtime's, so all of it can be used with any of them held.
-//! `print` needs no memory either, and works in a signal handler. The settings are read once, when
+//! Nothing here takes a lock of the runtime's, so all of it can be used with any such lock held.
+//! `print` also needs no memory, and works in a signal handler. The settings are read once, when
 //! the runtime starts.
 //!
-//! - `this` is the one way to ask who runs here. `getm` throws where there is no M; `whoami` and
-//!   `on_goroutine` say whether the caller could park: not on g0, not in a system call, not on a
-//!   thread that isn't ours.
+//! - `this` is the only way to look up the running G and M. `getm` throws if there is no M.
+//!   `whoami` and `on_goroutine` tell whether the caller could park: it can't on g0, in a system
+//!   call, or on a thread that isn't ours.
 //! - A broken invariant isn't a Rust panic, because unwinding doesn't restore the invariant.
-//!   `throw` is for the runtime's own errors, `fatal` for the program's. Both go to g0 and call the
-//!   *reporter*. `start/boot.rs` registers the reporter before there is an M; until then they print
-//!   the message and exit with status 2.
+//!   `throw` is for the runtime's own errors, `fatal` for the program's. Both switch to g0 and call
+//!   the *reporter*. `start/boot.rs` registers the reporter before there is an M. Until then,
+//!   `throw` and `fatal` print the message and exit with status 2.
 //! - An unlock relies on `membarrier` where the kernel has it: `os` asks once, before the runtime's
 //!   first thread.
 //!

@@ -28,8 +28,8 @@ pub(in crate::runtime) const G0_STACK: usize = 256 << 10;
 /// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
 pub(in crate::runtime) const SIG_PREEMPT: c_int = libc::SIGURG;
 
-/// Sleeps while `*addr == val`, at most `ns` nanoseconds, forever if negative. May
-/// wake for no reason. Go's `futexsleep`.
+/// Sleeps while `*addr == val`, at most `ns` nanoseconds, or without a limit if `ns` is negative.
+/// May wake for no reason. Go's `futexsleep`.
 pub(in crate::runtime) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
     let timeout = libc::timespec { tv_sec: ns.max(0) / 1_000_000_000, tv_nsec: ns.max(0) % 1_000_000_000 };
     let timeout = if ns < 0 { ptr::null() } else { ptr::from_ref(&timeout) };
@@ -51,13 +51,13 @@ pub(in crate::runtime) fn futexwakeup(addr: &AtomicU32, cnt: u32) {
     }
 }
 
-/// Registers the process for `membarrier`. Before that, and where the kernel refuses, each unlock
-/// has a fence.
+/// Registers the process for `membarrier`. Before that, and if the kernel refuses, each unlock has
+/// a fence.
 pub(in crate::runtime) fn init_barriers() {
     // SAFETY: no memory is passed.
     let ret = unsafe { syscall!(SYS_membarrier, libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) };
     // Release pairs with barriers_work: an unlock that skips the fence comes after the
-    // registration. So it also sees that a thread sleeps whose barrier was refused before.
+    // registration. So it also sees a sleeping thread whose barrier was refused before.
     BARRIERS_WORK.store(ret == 0, Ordering::Release);
 }
 
@@ -67,22 +67,22 @@ pub(in crate::runtime) fn barriers_work() -> bool {
     BARRIERS_WORK.load(Ordering::Acquire)
 }
 
-/// The cheap side of [`barrier_in_all_threads`]: orders what stands before it and after it for the
-/// compiler, and also for the processor whenever another thread calls that function.
+/// The cheap side of [`barrier_in_all_threads`]: orders the accesses before it and after it, for
+/// the compiler, and also for the processor whenever another thread calls that function.
 #[inline(always)]
 pub(in crate::runtime) fn light_barrier() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Makes every running thread of this process execute a full memory barrier. Where the kernel
-/// can't, the caller alone does, and the other side has a fence ([`barriers_work`]).
+/// Makes every running thread of this process execute a full memory barrier. If the kernel can't do
+/// that, only the caller executes one, and the other side has a fence ([`barriers_work`]).
 pub(in crate::runtime) fn barrier_in_all_threads() {
     fence(Ordering::SeqCst);
     // SAFETY: no memory is passed.
     unsafe { syscall!(SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };
 }
 
-/// Monotonic time in nanoseconds. Go's `nanotime`.
+/// Returns the monotonic time in nanoseconds. Go's `nanotime`.
 pub(crate) fn nanotime() -> i64 {
     let mut now = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel fills `now`: Linux always has CLOCK_MONOTONIC.
@@ -107,10 +107,10 @@ pub(in crate::runtime) fn usleep(usec: u32) {
     unsafe { syscall!(SYS_nanosleep, &raw const time, 0) };
 }
 
-/// How many processors this thread may use, 0 for the caller; none if a sandbox refuses to tell.
-/// Go's `getproccount`.
+/// Returns how many processors the thread `tid` may use; 0 stands for the caller. Returns none if a
+/// sandbox refuses the call. Go's `getproccount`.
 pub(in crate::runtime) fn getproccount(tid: u64) -> Option<i32> {
-    // The kernel refuses a set that has no room for all the processors that there may be.
+    // The kernel refuses a set that has no room for all possible processors.
     [16, 128, 1024, 8192].into_iter().find_map(|words| {
         let mut set = vec![0_u64; words];
         // SAFETY: the kernel writes to the set, at most its size.
@@ -119,7 +119,8 @@ pub(in crate::runtime) fn getproccount(tid: u64) -> Option<i32> {
     })
 }
 
-/// The kernel's id of this thread; 0, and a line on stderr, if a sandbox refuses to tell.
+/// Returns the kernel's id of this thread. If a sandbox refuses the call, returns 0 and writes a
+/// line on stderr.
 pub(in crate::runtime) fn gettid() -> u64 {
     // SAFETY: no arguments.
     let tid = unsafe { syscall!(SYS_gettid) };
@@ -129,8 +130,8 @@ pub(in crate::runtime) fn gettid() -> u64 {
     tid.max(0) as u64
 }
 
-/// How many threads this process has, if /proc tells: the link count of the directory that lists
-/// them, less the two that every directory has.
+/// Returns how many threads this process has, if /proc tells: the link count of the directory that
+/// lists them, less the two links that every directory has.
 pub(in crate::runtime) fn thread_count() -> Option<i32> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path ends in a zero byte; `stat` is read only if the kernel has filled it.
@@ -143,7 +144,7 @@ pub(in crate::runtime) fn thread_count() -> Option<i32> {
     i32::try_from(links).ok()?.checked_sub(2)
 }
 
-/// The result of a function that returns its error.
+/// Turns the result of a function that returns its error number into a `Result`.
 fn check(errno: c_int) -> io::Result<()> {
     if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
@@ -167,7 +168,7 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
             libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
             let made =
                 libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::runtime::arch::MSTART, g0);
-            // EINVAL: the program's thread-locals, which are on the stack too, don't fit.
+            // EINVAL: the program's thread-locals, which are also on the stack, don't fit.
             if made != libc::EINVAL || size >= 64 * G0_STACK {
                 break made;
             }
@@ -179,11 +180,11 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
     }
 }
 
-/// The bounds of this thread's stack. Fails if the C library has no memory to find out, or, on the
-/// process's first thread, can't read `/proc`.
+/// Returns the bounds of this thread's stack. Fails if the C library has no memory to find out, or
+/// can't read `/proc` on the process's first thread.
 pub(in crate::runtime) fn thread_stack() -> io::Result<Stack> {
-    // SAFETY: the pointers are to locals. pthread_getattr_np fills the attributes, if it
-    // returns 0; then they are read, and destroyed once.
+    // SAFETY: the pointers are to locals. If pthread_getattr_np returns 0, it has filled the
+    // attributes; then they are read, and destroyed once.
     unsafe {
         let mut attr = std::mem::MaybeUninit::uninit();
         let mut lo = std::ptr::null_mut();
@@ -195,27 +196,28 @@ pub(in crate::runtime) fn thread_stack() -> io::Result<Stack> {
     }
 }
 
-/// What is certain of the stack of a thread that [`newosproc`] has made, and that has just begun:
-/// from here on half of what was asked for. The program's thread-locals may have the other half.
+/// Returns the part of the stack that is certain for a thread that [`newosproc`] has made, and that
+/// has just begun: from here down, half of the requested size. The program's thread-locals may have
+/// the other half.
 pub(in crate::runtime) fn stack_from_here() -> Stack {
     let here = 0_u8;
     let hi = (&raw const here).addr().next_multiple_of(page_size());
     Stack { lo: hi - G0_STACK / 2, hi }
 }
 
-/// How long the thread with this id, one of this process's, has been on a processor, in
+/// Returns how long the thread of this process with this id has been on a processor, in
 /// nanoseconds; none if there is no such thread.
 pub(in crate::runtime) fn thread_cpu_time(procid: u64) -> Option<i64> {
     clock_time(thread_clock(procid))
 }
 
-/// The same of this thread.
+/// Returns the same for this thread.
 pub(in crate::runtime) fn this_thread_cpu_time() -> i64 {
     clock_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The clock of the time that the thread with this id is on a processor, as the kernel numbers
-/// them: CPUCLOCK_SCHED of a thread.
+/// Returns the kernel's number of the clock that counts the time of the thread with this id on a
+/// processor: CPUCLOCK_SCHED of a thread.
 pub(in crate::runtime) fn thread_clock(procid: u64) -> libc::clockid_t {
     (!(procid as c_int) << 3) | 6
 }
@@ -227,15 +229,15 @@ pub(in crate::runtime) fn thread_sleeps(procid: u64) -> bool {
 }
 
 /// Whether the thread with this id waits where no signal wakes it: for a disk, or for the kernel's
-/// lock of the process's memory. No goroutine holds what it waits for. Allocates nothing.
+/// lock of the process's memory. So it waits for nothing that a goroutine holds. Allocates nothing.
 pub(in crate::runtime) fn waits_for_kernel(procid: u64) -> bool {
     thread_state(procid) == Some(b'D')
 }
 
-/// The state of the thread with this id, as /proc names it.
+/// Returns the state of the thread with this id, as /proc names it.
 fn thread_state(procid: u64) -> Option<u8> {
     let (mut path, mut stat) = ([0_u8; 48], [0_u8; 128]);
-    // What doesn't fit is cut off, before the zero at the end.
+    // A path that doesn't fit is cut off, before the zero at the end.
     let _fits = write!(&mut path[..47], "/proc/self/task/{procid}/stat");
     // SAFETY: the path ends in a zero; the descriptor is ours, and the kernel writes to `stat`.
     let read = unsafe {
@@ -247,7 +249,7 @@ fn thread_state(procid: u64) -> Option<u8> {
         syscall!(SYS_close, file);
         read
     };
-    // The state is behind the name, which is in parentheses, and may have some in it.
+    // The state is behind the name. The name is in parentheses, and may contain parentheses.
     let stat = &stat[..read.max(0) as usize];
     let name_ends = stat.iter().rposition(|&byte| byte == b')');
     name_ends.and_then(|at| stat.get(at + 2)).copied()
@@ -265,8 +267,8 @@ pub(in crate::runtime) fn clock_time(clock: libc::clockid_t) -> Option<i64> {
     Some(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }
 
-/// Which of `events`, and of the errors that `poll` always reports, are true of the descriptor now.
-/// `POLLNVAL` if the kernel doesn't tell: a sandbox refuses the call.
+/// Returns which of `events`, and of the errors that `poll` always reports, hold for the descriptor
+/// now. Returns `POLLNVAL` if a sandbox refuses the call.
 pub(in crate::runtime) fn poll_now(fd: RawFd, events: c_short) -> c_short {
     let mut fds = libc::pollfd { fd, events, revents: 0 };
     let mut no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -275,16 +277,15 @@ pub(in crate::runtime) fn poll_now(fd: RawFd, events: c_short) -> c_short {
         if unsafe { syscall!(SYS_ppoll, &raw mut fds, 1, &raw mut no_time, 0, 0) } >= 0 {
             return fds.revents;
         }
-        // A signal that comes at that moment ends it, though it doesn't wait.
+        // A signal that comes at that moment ends the call, although the call doesn't wait.
         if io::Error::last_os_error().kind() != ErrorKind::Interrupted {
             return libc::POLLNVAL;
         }
     }
 }
 
-/// Sends a signal to the thread of an M, and says whether it is sent. It isn't if there is no
-/// thread any more, or its id isn't known; or if a sandbox refuses, of which a line on stderr
-/// tells. Go's `signalM`.
+/// Sends a signal to the thread of an M. Returns false if the thread has ended, if its id isn't
+/// known, or if a sandbox refuses, which a line on stderr reports. Go's `signalM`.
 pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) -> bool {
     if procid == 0 {
         return false;
@@ -303,7 +304,7 @@ pub(in crate::runtime) fn signal_m(procid: u64, sig: c_int) -> bool {
     sent == 0
 }
 
-/// Says once that goroutines can't be stopped by signals.
+/// Reports once that goroutines can't be stopped by signals.
 #[cold]
 fn cannot_signal(why: &io::Error) {
     static SAID: AtomicBool = AtomicBool::new(false);

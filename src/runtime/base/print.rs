@@ -16,8 +16,8 @@ impl Stderr {
     }
 
     fn flush(&mut self) {
-        // SAFETY: reads the first `len` bytes of the buffer. What can't be written is lost: there
-        // is nowhere to report that.
+        // SAFETY: reads the first `len` bytes of the buffer. Text that can't be written is lost, as
+        // there is nowhere to report that.
         unsafe { syscall!(SYS_write, libc::STDERR_FILENO, self.line.as_ptr(), self.len) };
         self.len = 0;
     }

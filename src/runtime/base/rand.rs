@@ -15,7 +15,7 @@ pub(in crate::runtime) fn mrandinit(mp: &M) {
     mp.cheaprand.set(RandomState::new().hash_one(std::ptr::from_ref(mp).addr()));
 }
 
-/// A random number, good enough for the scheduler's choices and no more: wyrand takes one
+/// Returns a random number that is just good enough for the scheduler's choices: wyrand takes one
 /// multiplication. Go's `cheaprand`.
 #[inline(always)]
 pub(in crate::runtime) fn cheaprand() -> u32 {
@@ -32,7 +32,7 @@ pub(in crate::runtime) fn cheaprand() -> u32 {
     ((product >> 64) ^ product) as u32
 }
 
-/// A random number below `n`. Go's `cheaprandn`.
+/// Returns a random number below `n`. Go's `cheaprandn`.
 #[inline(always)]
 pub(in crate::runtime) fn cheaprandn(n: u32) -> u32 {
     ((u64::from(cheaprand()) * u64::from(n)) >> 32) as u32

@@ -1,23 +1,23 @@
-//! What the unit tests share.
+//! Functions that the unit tests share.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 
-/// A new `T` of zeros, as the runtime makes its structs.
+/// Returns a new `T` of zeros, as the runtime makes its structs.
 pub(in crate::runtime) fn zeroed<T>() -> &'static T {
     // SAFETY: all zero is a valid value of the runtime's structs, which this is used for, and it is
     // leaked.
     unsafe { alloc_zeroed(Layout::new::<T>()).cast::<T>().as_ref() }.expect("memory")
 }
 
-/// What `f`, which ends the process with status 2, writes to stderr. `f` runs in a forked child,
-/// which has one thread.
+/// Returns the text that `f`, which ends the process with status 2, writes to stderr. `f` runs in a
+/// forked child, which has one thread.
 pub(in crate::runtime) fn dies<R>(f: impl FnOnce() -> R) -> String {
     let (mut ends, mut status, mut report) = ([0; 2], 0, String::new());
-    // SAFETY: the child only calls `f`, and its report takes no locks but those that fork keeps in
-    // order (malloc's), or gives up; the pipe's ends are ours.
+    // SAFETY: the child only calls `f`. The report takes only locks that fork keeps in order
+    // (malloc's), or gives up. The pipe's ends are ours.
     unsafe {
         assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
         let pid = libc::fork();

@@ -15,24 +15,24 @@ pub(in crate::runtime) static STARTED: AtomicBool = AtomicBool::new(false);
 /// Whether the runtime has started.
 #[inline]
 pub(crate) fn started() -> bool {
-    // Acquire pairs with rt0_go: what schedinit set up is there.
+    // Acquire pairs with rt0_go: the caller sees what schedinit set up.
     STARTED.load(Ordering::Acquire)
 }
 
-/// This thread's M; none on a thread that isn't ours.
+/// Returns this thread's M; none on a thread that isn't ours.
 #[inline(always)]
 pub(crate) fn this_m() -> Option<&'static M> {
     getg().and_then(|gp| gp.m.get())
 }
 
-/// The goroutine that this thread runs, also while it is on g0 for it; none if there is none. Go's
-/// `getg().m.curg`.
+/// Returns the goroutine that this thread runs, also while the thread is on g0 for that goroutine;
+/// none if there is none. Go's `getg().m.curg`.
 #[inline(always)]
 pub(crate) fn curg() -> Option<&'static G> {
     this_m().and_then(|mp| mp.curg.get())
 }
 
-/// This thread's M. Throws on a thread that isn't ours.
+/// Returns this thread's M. Throws on a thread that isn't ours.
 #[inline(always)]
 pub(in crate::runtime) fn getm() -> &'static M {
     match this_m() {
@@ -41,17 +41,17 @@ pub(in crate::runtime) fn getm() -> &'static M {
     }
 }
 
-/// The P of this thread's M; none if the M has none, and on a thread that isn't ours. Called where
-/// [`M::p`] may be.
+/// Returns the P of this thread's M; none if the M has no P, and on a thread that isn't ours.
+/// Called only where [`M::p`] may be called.
 #[inline(always)]
 pub(in crate::runtime) fn this_p() -> Option<&'static P> {
     this_m().and_then(|mp| mp.p())
 }
 
 impl M {
-    /// The P of this M, which is this thread's. Called where the M keeps its P: on g0, or while
-    /// `locks` isn't 0. Elsewhere a signal may take the P at any instruction (`sched/detach.rs`),
-    /// and debug builds throw.
+    /// Returns the P of this M, which is this thread's. Called where the M keeps its P: on g0, or
+    /// while `locks` isn't 0. Elsewhere a signal may take the P at any instruction
+    /// (`sched/detach.rs`), and debug builds throw.
     #[inline(always)]
     pub(in crate::runtime) fn p(&self) -> Option<&'static P> {
         if cfg!(debug_assertions) && self.locks.get() == 0 {
@@ -73,12 +73,12 @@ impl M {
 /// While this lives, this thread's M keeps the P that it has, if it has one.
 pub(in crate::runtime) struct Held(&'static M);
 
-/// Keeps the P of `mp`, this thread's M, where it is.
+/// Keeps the P of `mp`, this thread's M, on that M.
 #[inline(always)]
 pub(in crate::runtime) fn hold_p(mp: &'static M) -> Held {
     mp.locks.set(mp.locks.get() + 1);
-    // The signal handler that takes a P, on this thread, sees the count before what is read after
-    // it.
+    // The count must be visible to the signal handler on this thread that takes a P before anything
+    // is read under it.
     compiler_fence(Ordering::SeqCst);
     Held(mp)
 }
@@ -90,7 +90,7 @@ pub(in crate::runtime) fn held(mp: &'static M) -> Held {
 }
 
 impl Held {
-    /// The P.
+    /// Returns the P.
     #[inline(always)]
     pub(in crate::runtime) fn p(&self) -> Option<&'static P> {
         self.0.p()
@@ -100,7 +100,7 @@ impl Held {
 impl Drop for Held {
     #[inline(always)]
     fn drop(&mut self) {
-        // What was done with the P comes before the M may lose it.
+        // All uses of the P come before the M may lose it.
         compiler_fence(Ordering::SeqCst);
         self.0.locks.set(self.0.locks.get() - 1);
     }
@@ -121,8 +121,8 @@ pub(crate) fn releasem(mp: Option<&'static M>) {
     drop(mp.map(held));
 }
 
-/// The running goroutine and its M. Throws where no goroutine can park: on g0, and on a thread
-/// that isn't ours.
+/// Returns the running goroutine and its M. Throws where no goroutine can park: on g0, and on a
+/// thread that isn't ours.
 #[inline(always)]
 pub(crate) fn goroutine() -> (&'static G, &'static M) {
     let Some(gp) = getg() else { throw("park on a thread that isn't a goroutine's") };
@@ -138,13 +138,13 @@ pub(crate) fn on_goroutine() -> bool {
     matches!(whoami(), (Some(_), _))
 }
 
-/// Whether this thread's goroutine is in a system call, or what passes for one.
+/// Whether this thread's goroutine is in a system call, or in code that counts as one.
 pub(crate) fn in_system_call() -> bool {
     curg().is_some_and(|curg| curg.syscallsp.get() != 0)
 }
 
-/// The running goroutine, if the caller could park, and its M, if it has one. There is no such
-/// goroutine on g0 or a foreign thread, nor in a system call.
+/// Returns the running goroutine, if the caller could park, and the thread's M, if there is one. On
+/// g0, on a foreign thread and in a system call there is no such goroutine.
 #[inline(always)]
 pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     let gp = getg();
@@ -152,9 +152,9 @@ pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
     (gp.filter(|gp| mp.is_some_and(|mp| !ptr::eq(*gp, &mp.ext.g0) && gp.syscallsp.get() == 0)), mp)
 }
 
-/// Whether any code of the program's may be called here: on a goroutine's stack, if it has room for
-/// that, or on a thread that isn't ours. No such code may be called while a lock of the runtime's
-/// is held.
+/// Whether any code of the program's may be called here: on a goroutine's stack with room for it,
+/// or on a thread that isn't ours. No such code may be called while a lock of the runtime's is
+/// held.
 pub(crate) fn any_code_may_run() -> bool {
     let of_the_program = |gp: &G| gp.ext.kind.get() != StackKind::Copying && !gp.ext.system.get();
     match whoami() {
@@ -163,8 +163,8 @@ pub(crate) fn any_code_may_run() -> bool {
     }
 }
 
-/// Calls `f` where there is room for an allocator, or other code that is written for threads: on
-/// g0, if the caller is on a copying stack.
+/// Calls `f` where there is room for an allocator, or for other code that is written for threads:
+/// on g0, if the caller is on a copying stack.
 #[inline(always)]
 pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {
     if getg().is_some_and(|gp| gp.ext.kind.get() == StackKind::Copying) { systemstack(f) } else { f() }

@@ -2,7 +2,7 @@
 //! `vdso_linux.go`.
 //!
 //! With the feature `std` the program's `clock_gettime` is ours (`stdpark/symbols/`), so the
-//! runtime asks the kernel's here.
+//! runtime calls the kernel's function here.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -26,11 +26,11 @@ static FOUND: AtomicUsize = AtomicUsize::new(UNKNOWN);
 const UNKNOWN: usize = 0;
 const MISSING: usize = 1;
 
-/// What `clock_gettime` does: returns 0, or an error, a negative number. In a signal handler, and
-/// before the program has begun, too.
+/// Does what `clock_gettime` does. Returns 0, or an error as a negative number. Also works in a
+/// signal handler, and before the program has begun.
 ///
 /// # Safety
-/// `time` is a place for a time, or an address that is a fault.
+/// `time` is a place for a time, or an address that faults.
 #[inline]
 pub(in crate::runtime) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> isize {
     // SAFETY: as the caller says. The address is that of a function of this type.
@@ -42,7 +42,7 @@ pub(in crate::runtime) unsafe fn clock_gettime(clock: clockid_t, time: *mut time
     }
 }
 
-/// Looks for the function the first time. There is none in some emulators and tracers.
+/// Looks for the function the first time. Some emulators and tracers have none.
 #[cold]
 #[inline(never)]
 unsafe fn slow_clock_gettime(clock: clockid_t, time: *mut timespec) -> isize {
@@ -73,7 +73,7 @@ const DT_GNU_HASH: i64 = 0x6fff_fef5;
 /// The number of a symbol's section if it isn't defined.
 const SHN_UNDEF: u16 = 0;
 
-/// The address of the function in the image. Go's `vdsoInitFromSysinfoEhdr` and
+/// Returns the address of the function in the image. Go's `vdsoInitFromSysinfoEhdr` and
 /// `vdsoParseSymbols`.
 ///
 /// # Safety
@@ -104,7 +104,7 @@ unsafe fn vdso_parse_symbols(image: usize) -> Option<usize> {
             entry = entry.add(1);
         }
         let n = match hash {
-            // Two numbers: of the buckets, and of the symbols.
+            // Two numbers: how many buckets there are, and how many symbols.
             Some(hash) => *at::<u32>(hash).add(1) as usize,
             None => symbols_of_gnu_hash(gnu_hash?),
         };
@@ -120,13 +120,13 @@ unsafe fn vdso_parse_symbols(image: usize) -> Option<usize> {
     }
 }
 
-/// The number of symbols, by a table of hashes in GNU's format. Four numbers come first: of
+/// Returns the number of symbols, by a table of hashes in GNU's format. Four numbers come first: of
 /// buckets, of the first symbol in the table, of the filter's words, and of a shift. The filter
 /// follows, then the first symbol of each bucket, then each symbol's hash. The hash is odd for the
 /// last symbol of a bucket.
 ///
 /// # Safety
-/// There is such a table.
+/// There is such a table at `table`.
 unsafe fn symbols_of_gnu_hash(table: usize) -> usize {
     // SAFETY: as the caller says.
     unsafe {

@@ -33,13 +33,13 @@ unsafe extern "C" {
     fn gosched_morestack();
 }
 
-/// The kernel's page size: 4, 16 or 64 KiB, as it was built.
+/// Returns the kernel's page size: 4, 16 or 64 KiB, depending on its configuration.
 pub(in crate::runtime) fn page_size() -> usize {
     // SAFETY: no memory is passed.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// A clock that is read fast, and runs at the same speed on each processor. Go's `cputicks`.
+/// Reads a fast clock that runs at the same speed on each processor. Go's `cputicks`.
 #[inline(always)]
 pub(in crate::runtime) fn cputicks() -> u64 {
     let ticks;
@@ -55,8 +55,8 @@ pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) p, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the
-/// kernel does, an error as a negative number.
+/// Calls the kernel by the instruction, without the C library's symbols. Returns the kernel's
+/// result, an error as a negative number.
 ///
 /// # Safety
 /// As that system call.
@@ -82,7 +82,7 @@ pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize 
     ret
 }
 
-/// A place that may be jumped to, and a jump from there to the operand `f` of a `global_asm!`.
+/// A target for an indirect jump, and a jump from there to the operand `f` of a `global_asm!`.
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
 macro_rules! jump_to_f {
     () => {
@@ -92,7 +92,7 @@ macro_rules! jump_to_f {
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
 pub(in crate::runtime) use jump_to_f;
 
-/// The running G; none on a thread that isn't ours. Go's `getg`.
+/// Returns the running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must
 /// read gosched_g again.
@@ -118,7 +118,7 @@ pub(crate) fn getg() -> Option<&'static G> {
 /// Fetches the line of `gosched_g` in the thread-locals at `tp` into the caches.
 #[inline(always)]
 pub(in crate::runtime) fn prefetch_g(tp: usize) {
-    // SAFETY: nothing is read but where it is.
+    // SAFETY: this computes an address, and reads nothing there.
     unsafe {
         asm!(
             "adrp {0}, :gottprel:gosched_g",
@@ -131,8 +131,8 @@ pub(in crate::runtime) fn prefetch_g(tp: usize) {
     }
 }
 
-/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is
-/// concerned: for goroutines that switch to each other from different places (`asm.S` explains).
+/// [`mcall`](super::mcall) without a call or a return that the return predictor would see: for
+/// goroutines that switch to each other from different places (`asm.S` explains).
 ///
 /// # Safety
 /// As [`mcall`](super::mcall).
@@ -155,13 +155,13 @@ pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -
 
 /// Resumes the G whose `sched` is `buf`. Go's `gogo`.
 ///
-/// A jump and not a call, and inlined with everything that leads here from mcall,
-/// so that the return predictor stays in step (`asm.S` explains).
+/// This is a jump and not a call, and it is inlined with everything between mcall and here, so that
+/// the return predictor stays in step (`asm.S` explains).
 ///
 /// # Safety
-/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on:
-/// mcall, morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't
-/// resumed since.
+/// Called on g0, whose frames are given up. Only this M has the G, and `buf` says where it goes on.
+/// mcall, morestack or asyncPreempt filled `buf` when the G left, or newproc1 or mstart did, and
+/// the G wasn't resumed since.
 #[inline(always)]
 pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
     // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns
@@ -176,8 +176,7 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, _guard: usize) -> ! {
     }
 }
 
-/// [`gogo`] where this thread's thread pointer is the right one already: the G was claimed before
-/// the last one left.
+/// [`gogo`] for a G that was claimed before the last G left: the thread pointer is set already.
 ///
 /// # Safety
 /// As [`gogo`].
@@ -196,11 +195,11 @@ pub(in crate::runtime) unsafe fn gogo_claimed(buf: &Gobuf, _guard: usize) -> ! {
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
 /// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
-/// that leads there. On a thread that isn't ours, nothing is checked; on g0 a
-/// lack of room ends the process.
+/// that leads there. On a thread that isn't ours, nothing is checked. On g0 a lack of room ends the
+/// process.
 ///
-/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be
-/// inlined: its frame has to come after the check.
+/// Inlined, like a check in a function's prologue. The function that needs the bytes must not be
+/// inlined: its frame has to be made after the check.
 #[inline(always)]
 pub(in crate::runtime) fn morestack_check(n: usize) {
     if lacks_room(n) {
@@ -218,20 +217,20 @@ pub(in crate::runtime) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of a thread that compilers' checks compare sp with: none, as compilers have no such
-/// checks for this architecture.
+/// Returns the word of a thread with which compilers' checks compare sp: none, as compilers have no
+/// such checks for this architecture.
 ///
 /// # Safety
-/// None: as on the other architecture, where it is a thread pointer.
+/// None here. On the other architecture the argument must be a thread pointer.
 pub(in crate::runtime) unsafe fn stack_limit(_tp: usize) -> Option<&'static AtomicUsize> {
     None
 }
 
-/// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it: it is
-/// the other way round.
+/// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it. Here it
+/// is the other way round.
 pub(in crate::runtime) const TLS_BELOW: bool = false;
 
-/// This thread's thread pointer.
+/// Returns this thread's thread pointer.
 pub(in crate::runtime) fn thread_pointer() -> usize {
     let tp;
     // SAFETY: reads a register.
@@ -239,7 +238,7 @@ pub(in crate::runtime) fn thread_pointer() -> usize {
     tp
 }
 
-/// From the thread pointer to gosched_g.
+/// Returns the offset of gosched_g from the thread pointer.
 pub(in crate::runtime) fn g_offset() -> isize {
     let offset;
     // SAFETY: reads a word of the table of addresses, which the linker or the loader has filled.
@@ -254,10 +253,10 @@ pub(in crate::runtime) fn g_offset() -> isize {
     offset
 }
 
-/// Finds out how the thread pointer is set: by any program, here.
+/// Finds out how the thread pointer is set. Here any program can set it.
 pub(in crate::runtime) fn init_thread_pointer() {}
 
-/// The caller's stack pointer.
+/// Returns the caller's stack pointer.
 #[inline(always)]
 pub(in crate::runtime) fn stack_pointer() -> usize {
     let sp;
@@ -266,7 +265,7 @@ pub(in crate::runtime) fn stack_pointer() -> usize {
     sp
 }
 
-/// The contents of the registers that a call preserves, but for x29, which every switch saves.
+/// The contents of the registers that a call preserves, except x29, which every switch saves.
 pub(in crate::runtime) type CalleeSaved = [usize; 18];
 
 /// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once
@@ -295,9 +294,9 @@ pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
 /// every frame. Here compilers put it anywhere in the frame.
 pub(in crate::runtime) const RECORD_ON_TOP: bool = false;
 
-/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that
-/// holds its caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack
-/// has saved it, otherwise mcall has.
+/// For a G that isn't running and whose saved frame pointer is `bp`, returns the address of the
+/// word with its caller's pc, and its caller's stack pointer. If the G was stopped `at_check`,
+/// morestack has saved `bp`, otherwise mcall.
 pub(in crate::runtime) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
     // asm.S and morestack.S have pictures of these frames.
     const MCALL_FRAME: usize = defined(include_bytes!("../../../../asm/aarch64/asm.S"), b"MCALL_FRAME");

@@ -1,5 +1,5 @@
-//! What signal handlers know of aarch64: the registers of the interrupted code and their sizes, and
-//! the frame from which an interrupted goroutine goes on.
+//! The part of signal handling that depends on aarch64: the registers of the interrupted code and
+//! their sizes, and the frame from which an interrupted goroutine goes on.
 
 use std::arch::asm;
 use std::ptr;
@@ -26,7 +26,7 @@ pub(in crate::runtime) struct Regs {
     pub(in crate::runtime) pc: usize,
     pub(in crate::runtime) sp: usize,
     pub(in crate::runtime) fp: usize,
-    /// x30, x19 to x28; and those that a call may change: x0 to x17.
+    /// x30, x19 to x28; and the registers that a call may change: x0 to x17.
     pub(in crate::runtime) saved: [usize; 29],
 }
 
@@ -40,15 +40,15 @@ impl Regs {
     }
 }
 
-/// What the ABI lets a function use below its stack pointer: nothing.
+/// The bytes that the ABI lets a function use below its stack pointer: none.
 pub(in crate::runtime) const RED_ZONE: usize = 0;
 
 /// A goroutine is stopped only where its stack pointer is a multiple of this: the processor checks
 /// the alignment whenever the stack is used.
 pub(in crate::runtime) const SP_ALIGN: usize = 16;
 
-/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector
-/// registers: they go into a signal's frame, which has room for SVE registers of up to 96 bytes.
+/// Whether this processor's vector registers fit into a signal's frame, so that a goroutine can go
+/// on where a signal has stopped it. The frame has room for SVE registers of up to 96 bytes.
 pub(in crate::runtime) fn vectors_fit() -> bool {
     vector_size() <= RESERVED - size_of::<Head>()
 }
@@ -56,7 +56,7 @@ pub(in crate::runtime) fn vectors_fit() -> bool {
 /// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack.
 pub(in crate::runtime) const ASYNC_PREEMPT_FRAME: usize = size_of::<Preempted>();
 
-/// What the handler and `gosched_async_preempt` push (`preempt.S` has a picture).
+/// The words that the handler and `gosched_async_preempt` push (`preempt.S` has a picture).
 #[repr(C)]
 struct Preempted {
     x29: u64,
@@ -102,7 +102,7 @@ impl Sigctxt<'_> {
     ///
     /// # Safety
     /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`):
-    /// it may park there, and its stack has room for what is saved.
+    /// it may park there, and its stack has room for the saved registers.
     pub(in crate::runtime) unsafe fn push_call(&mut self) {
         let registers = &mut self.0.uc_mcontext;
         registers.sp -= size_of::<Pushed>() as u64;
@@ -132,17 +132,17 @@ impl Sigctxt<'_> {
         registers.pc = gosched_sigreport as *const () as u64;
     }
 
-    /// Lets the thread go on at the end of `gosched_guarded`, which has left `at`.
+    /// Lets the thread go on at the end of `gosched_guarded`, whose stack pointer was `at`.
     ///
     /// # Safety
-    /// That call hasn't returned, and it is this thread's.
+    /// That call is this thread's, and hasn't returned.
     pub(in crate::runtime) unsafe fn end_guarded(&mut self, at: usize) {
         self.0.uc_mcontext.sp = at as u64;
         self.0.uc_mcontext.pc = gosched_guarded_end as *const () as u64;
     }
 
-    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which
-    /// begins anew when the handler returns.
+    /// Whether the thread waits for a lock: whether the signal has interrupted a wait for a futex,
+    /// which begins anew when the handler returns.
     pub(in crate::runtime) fn waits_for_lock(&self) -> bool {
         const SVC: u32 = 0xd400_0001;
         let pc = ptr::with_exposed_provenance::<u32>(self.sigpc());
@@ -161,7 +161,7 @@ struct Head {
     size: u32,
 }
 
-/// `fpsimd_context`; `vectors.h` fills all of it but the head.
+/// `fpsimd_context`; `vectors.h` fills all of it except the head.
 #[repr(C, align(16))]
 struct Fpsimd {
     head: Head,
@@ -183,12 +183,12 @@ struct Sve {
 const FPSIMD_MAGIC: u32 = 0x4650_8001;
 const SVE_MAGIC: u32 = 0x5356_4501;
 
-/// The length in bytes of z0 to z31, p0 to p15 and ffr if each z has `vl`.
+/// Returns the length in bytes of z0 to z31, p0 to p15 and ffr, if each z has `vl` bytes.
 const fn sve_registers(vl: usize) -> usize {
     32 * vl + 17 * vl / 8
 }
 
-/// The length in bytes of an SVE register; 0 if there are none.
+/// Returns the length in bytes of an SVE register; 0 if there are none.
 fn vector_length() -> usize {
     // SAFETY: getauxval takes no pointer.
     if unsafe { libc::getauxval(libc::AT_HWCAP) } & libc::HWCAP_SVE == 0 {
@@ -207,11 +207,11 @@ fn vector_length() -> usize {
     length
 }
 
-/// Calls `f` with each general register among the vector registers that were saved at a check:
+/// Calls `f` with each general register among the vector registers that were saved at a check. Here
 /// there are none.
 ///
 /// # Safety
-/// None; on x86-64 there are some.
+/// None here. On x86-64 there are some.
 pub(in crate::runtime) unsafe fn each_saved_general(_: *mut u8, _: impl FnMut(&mut usize)) {}
 
 /// Sets how morestack and asyncPreempt save the vector registers.
@@ -237,22 +237,23 @@ const _: () = assert!(size_of::<Sigframe>() == defined(PREEMPT_S, b"SIGFRAME"));
 /// Makes a signal's frame, as if the goroutine had been interrupted in this thread where it was
 /// preempted: `rt_sigreturn` lets it go on from there. Assembly calls this on g0's stack.
 ///
-/// The signal stack and the mask in the frame are this thread's; it may not be the one that was
-/// interrupted.
+/// The signal stack and the mask in the frame are this thread's, which may not be the interrupted
+/// thread.
 ///
 /// # Safety
-/// `vectors` are the saved vector registers, `words` the others, where they were pushed, and
-/// `frame` has room for the frame; nobody else uses them.
+/// `vectors` are the saved vector registers, `words` the other registers, as they were pushed, and
+/// `frame` has room for the frame. Nobody else uses these.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempted, frame: *mut Sigframe) {
     // SAFETY: assembly passes the three as above. sigaltstack and pthread_sigmask fill their part
-    // of the frame; rt_sigreturn reads of it only what is filled here.
+    // of the frame, and rt_sigreturn reads only the parts that are filled here.
     unsafe {
         let uc = &raw mut (*frame).uc;
         libc::sigaltstack(ptr::null(), &raw mut (*uc).uc_stack);
         libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut (*uc).uc_sigmask);
         let Preempted { x29, pc, x, ref pushed, .. } = *words;
-        // By a pointer: the frame isn't initialised yet, and no reference may refer to that.
+        // A pointer, because the frame isn't initialised yet, and no reference may refer to such
+        // memory.
         let registers = &raw mut (*uc).uc_mcontext;
         (&raw mut (*registers).regs).cast::<[u64; 29]>().write(x);
         (*registers).regs[29] = x29;

@@ -1,5 +1,5 @@
-//! How a program speaks to valgrind: instructions that change nothing, and that valgrind takes for
-//! a request.
+//! Requests to valgrind: instructions that change nothing, but that valgrind recognises as a
+//! request.
 
 use std::arch::asm;
 
@@ -8,7 +8,7 @@ use std::arch::asm;
 #[inline(always)]
 pub(in crate::runtime) fn valgrind_request(request: &[usize; 6]) -> usize {
     let answer;
-    // SAFETY: x12 is rotated by 128 bits in all, and x10 is what it was: on a processor both stay
+    // SAFETY: x12 is rotated by 128 bits in all, and x10 keeps its value: on a processor both stay
     // as they are. Valgrind reads the six words, and changes x3.
     unsafe {
         asm!(

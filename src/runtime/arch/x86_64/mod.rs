@@ -35,13 +35,13 @@ unsafe extern "C" {
     fn gosched_morestack();
 }
 
-/// The kernel's page size.
+/// Returns the kernel's page size.
 #[inline(always)]
 pub(in crate::runtime) const fn page_size() -> usize {
     4096
 }
 
-/// A clock that is read fast, and runs at the same speed on each processor. Go's `cputicks`.
+/// Reads a fast clock that runs at the same speed on each processor. Go's `cputicks`.
 #[inline(always)]
 pub(in crate::runtime) fn cputicks() -> u64 {
     // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
@@ -55,8 +55,8 @@ pub(in crate::runtime) fn prefetch<T>(p: *const T) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
 }
 
-/// Calls the kernel, by the instruction: none of the C library's symbols is used. Returns what the
-/// kernel does, an error as a negative number.
+/// Calls the kernel by the instruction, without the C library's symbols. Returns the kernel's
+/// result, an error as a negative number.
 ///
 /// # Safety
 /// As that system call.
@@ -65,7 +65,7 @@ pub(in crate::runtime) fn prefetch<T>(p: *const T) {
 pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = args;
     let ret;
-    // SAFETY: as the caller says. The kernel overwrites rcx and r11, with where it returns to and
+    // SAFETY: as the caller says. The kernel overwrites rcx with the return address, and r11 with
     // the flags.
     unsafe {
         asm!(
@@ -85,7 +85,7 @@ pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize 
     ret
 }
 
-/// A place that may be jumped to, and a jump from there to the operand `f` of a `global_asm!`.
+/// A target for an indirect jump, and a jump from there to the operand `f` of a `global_asm!`.
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
 macro_rules! jump_to_f {
     () => {
@@ -95,7 +95,7 @@ macro_rules! jump_to_f {
 #[cfg(all(feature = "std", not(target_feature = "crt-static")))]
 pub(in crate::runtime) use jump_to_f;
 
-/// The running G; none on a thread that isn't ours. Go's `getg`.
+/// Returns the running G; none on a thread that isn't ours. Go's `getg`.
 ///
 /// The `asm!` isn't `pure`: after a switch the G may be on another thread, where the compiler must
 /// read gosched_g again.
@@ -118,7 +118,7 @@ pub(crate) fn getg() -> Option<&'static G> {
 /// Fetches the line of `gosched_g` in the thread-locals at `tp` into the caches.
 #[inline(always)]
 pub(in crate::runtime) fn prefetch_g(tp: usize) {
-    // SAFETY: nothing is read but where it is.
+    // SAFETY: this computes an address, and reads nothing there.
     unsafe {
         asm!(
             "mov {0}, qword ptr [rip + gosched_g@GOTTPOFF]",
@@ -130,8 +130,8 @@ pub(in crate::runtime) fn prefetch_g(tp: usize) {
     }
 }
 
-/// [`mcall`](super::mcall) that neither calls nor returns, as far as the return predictor is
-/// concerned: for goroutines that switch to each other from different places (`asm.S` explains).
+/// [`mcall`](super::mcall) without a call or a return that the return predictor would see: for
+/// goroutines that switch to each other from different places (`asm.S` explains).
 ///
 /// # Safety
 /// As [`mcall`](super::mcall).
@@ -154,13 +154,13 @@ pub(in crate::runtime) unsafe fn mcall_by_jump(f: unsafe extern "C" fn(*mut G) -
 
 /// Resumes the G whose `sched` is `buf`, and whose `stackguard0` is `guard`. Go's `gogo`.
 ///
-/// A jump and not a call, and inlined with everything that leads here from mcall,
-/// so that the return predictor stays in step (`asm.S` explains).
+/// This is a jump and not a call, and it is inlined with everything between mcall and here, so that
+/// the return predictor stays in step (`asm.S` explains).
 ///
 /// # Safety
-/// On g0, whose frames are given up. The G is this M's alone, and `buf` says where it goes on:
-/// mcall, morestack or asyncPreempt filled it when it left, or newproc1 or mstart, and it wasn't
-/// resumed since.
+/// Called on g0, whose frames are given up. Only this M has the G, and `buf` says where it goes on.
+/// mcall, morestack or asyncPreempt filled `buf` when the G left, or newproc1 or mstart did, and
+/// the G wasn't resumed since.
 #[inline(always)]
 pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
     // SAFETY: the G is ours, and `buf` says where it goes on, as the caller says. Nothing returns
@@ -176,8 +176,7 @@ pub(crate) unsafe fn gogo(buf: &Gobuf, guard: usize) -> ! {
     }
 }
 
-/// [`gogo`] where this thread's thread pointer is the right one already: the G was claimed before
-/// the last one left.
+/// [`gogo`] for a G that was claimed before the last G left: the thread pointer is set already.
 ///
 /// # Safety
 /// As [`gogo`].
@@ -197,11 +196,11 @@ pub(in crate::runtime) unsafe fn gogo_claimed(buf: &Gobuf, guard: usize) -> ! {
 
 /// Makes sure that `n` bytes of stack remain below the caller's frame: grows a copying stack if
 /// they don't, and ends the process, with a report, if it can't. Go's `morestack`, with the check
-/// that leads there. On a thread that isn't ours, nothing is checked; on g0
-/// neither with glibc's limit word, while elsewhere a lack of room there ends the process.
+/// that leads there. On a thread that isn't ours, nothing is checked. On g0, nothing is checked
+/// with glibc's limit word; without that word, a lack of room there ends the process.
 ///
-/// Inlined, as a check in a function's prologue is. The function that needs the bytes must not be
-/// inlined: its frame has to come after the check.
+/// Inlined, like a check in a function's prologue. The function that needs the bytes must not be
+/// inlined: its frame has to be made after the check.
 #[inline(always)]
 pub(in crate::runtime) fn morestack_check(n: usize) {
     #[cfg(target_env = "gnu")]
@@ -230,21 +229,22 @@ pub(in crate::runtime) fn morestack_check(n: usize) {
     }
 }
 
-/// The word of the thread with this thread pointer that compilers' checks compare rsp with; none
-/// where the libc has no such word. It must not be used once the thread has ended.
+/// Returns the word with which compilers' checks compare rsp, of the thread with this thread
+/// pointer. Returns none if the libc has no such word. The word must not be used once the thread
+/// has ended.
 ///
 /// # Safety
-/// It is a thread pointer.
+/// `tp` is a thread pointer.
 pub(in crate::runtime) unsafe fn stack_limit(tp: usize) -> Option<&'static AtomicUsize> {
-    // SAFETY: an aligned word of the descriptor, which lives as long as the thread, and which only
-    // checks and SET_STACK_LIMIT use.
+    // SAFETY: this is an aligned word of the descriptor, which lives as long as the thread. Only
+    // checks and SET_STACK_LIMIT use the word.
     cfg!(target_env = "gnu").then(|| unsafe { &*ptr::with_exposed_provenance::<AtomicUsize>(tp + 0x70) })
 }
 
 /// Whether the TLS of modules lies below the thread pointer, and `struct pthread` above it.
 pub(in crate::runtime) const TLS_BELOW: bool = true;
 
-/// This thread's thread pointer.
+/// Returns this thread's thread pointer.
 pub(in crate::runtime) fn thread_pointer() -> usize {
     let tp;
     // SAFETY: reads the first word of the thread's control block, which is its address.
@@ -252,7 +252,7 @@ pub(in crate::runtime) fn thread_pointer() -> usize {
     tp
 }
 
-/// From the thread pointer to gosched_g.
+/// Returns the offset of gosched_g from the thread pointer.
 pub(in crate::runtime) fn g_offset() -> isize {
     let offset;
     // SAFETY: reads a word of the table of addresses, which the linker or the loader has filled.
@@ -262,11 +262,12 @@ pub(in crate::runtime) fn g_offset() -> isize {
     offset
 }
 
-/// Finds out whether a program may set the thread pointer itself: whether the kernel allows it, and
-/// whether what runs the program, valgrind perhaps, knows the instruction. Else the kernel does it.
+/// Finds out whether the program can set the thread pointer itself: the kernel must allow it, and
+/// whatever runs the program, valgrind for example, must know the instruction. Otherwise the kernel
+/// sets it.
 pub(in crate::runtime) fn init_thread_pointer() {
     unsafe extern "C" fn skip(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-        // SAFETY: the kernel passes the context that it goes on with; the instruction has five
+        // SAFETY: the kernel passes the context with which it goes on; the instruction has five
         // bytes.
         unsafe {
             (&mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs)[libc::REG_RIP as usize] += 5
@@ -275,8 +276,8 @@ pub(in crate::runtime) fn init_thread_pointer() {
         unsafe { gosched_set_by_kernel.store(true, Ordering::Relaxed) };
     }
     const HWCAP2_FSGSBASE: libc::c_ulong = 2;
-    // SAFETY: the action is whole, and what was there before is put back. The instruction sets what
-    // is set.
+    // SAFETY: the action is complete, and the former action is put back. The instruction sets the
+    // value that the thread pointer already has.
     unsafe {
         if libc::getauxval(libc::AT_HWCAP2) & HWCAP2_FSGSBASE == 0 {
             gosched_set_by_kernel.store(true, Ordering::Relaxed);
@@ -292,7 +293,7 @@ pub(in crate::runtime) fn init_thread_pointer() {
     }
 }
 
-/// The caller's stack pointer.
+/// Returns the caller's stack pointer.
 #[inline(always)]
 pub(in crate::runtime) fn stack_pointer() -> usize {
     let sp;
@@ -301,7 +302,7 @@ pub(in crate::runtime) fn stack_pointer() -> usize {
     sp
 }
 
-/// The contents of the registers that a call preserves, but for rbp, which every switch saves.
+/// The contents of the registers that a call preserves, except rbp, which every switch saves.
 pub(in crate::runtime) type CalleeSaved = [usize; 5];
 
 /// Copies the callee-saved registers to `registers`. (A compiler would copy a returned array once
@@ -326,9 +327,10 @@ pub(super) fn callee_saved_registers(registers: &mut CalleeSaved) {
 /// every frame.
 pub(in crate::runtime) const RECORD_ON_TOP: bool = true;
 
-/// For a G that isn't running and whose saved frame pointer is `bp`: the address of the word that
-/// holds its caller's pc, and its caller's stack pointer. If it was stopped `at_check`, morestack
-/// has saved it, and the first return address, into the prologue, is skipped; otherwise mcall has.
+/// For a G that isn't running and whose saved frame pointer is `bp`, returns the address of the
+/// word with its caller's pc, and its caller's stack pointer. If the G was stopped `at_check`,
+/// morestack has saved `bp`, and the first return address, which leads into the prologue, is
+/// skipped. Otherwise mcall has saved `bp`.
 pub(in crate::runtime) fn parked_caller(bp: usize, at_check: bool) -> (usize, usize) {
     let pc = bp + if at_check { 16 } else { 8 };
     (pc, pc + 8)

@@ -1,4 +1,5 @@
-//! What signal handlers know of x86-64: the registers of the interrupted code, and their sizes.
+//! The part of signal handling that depends on x86-64: the registers of the interrupted code, and
+//! their sizes.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -16,16 +17,17 @@ unsafe extern "C" {
     static gosched_preempt_mask: AtomicU64;
 }
 
-/// The registers of a goroutine that stands still, for an unwinder: all, as a frame may be found by
-/// any where a signal has stopped it, as by r11 in the loop that touches the pages of a large one.
-/// Assembly knows the layout.
+/// The registers of a goroutine that stands still, for an unwinder: all of them. Where a signal has
+/// stopped the goroutine, its frame may be found by any register, as by r11 in the loop that
+/// touches the pages of a large frame. Assembly knows the layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Regs {
     pub(in crate::runtime) pc: usize,
     pub(in crate::runtime) sp: usize,
     pub(in crate::runtime) fp: usize,
-    /// rbx, r12 to r15; and those that a call may change: rax, rdx, rcx, rsi, rdi, r8 to r11.
+    /// rbx, r12 to r15; and the registers that a call may change: rax, rdx, rcx, rsi, rdi, r8 to
+    /// r11.
     pub(in crate::runtime) saved: [usize; 14],
 }
 
@@ -39,7 +41,7 @@ impl Regs {
     }
 }
 
-/// What the ABI lets a function use below its stack pointer.
+/// The bytes that the ABI lets a function use below its stack pointer.
 pub(in crate::runtime) const RED_ZONE: usize = 128;
 
 /// How many bytes the handler and `gosched_async_preempt` push on the goroutine's stack, below the
@@ -49,8 +51,8 @@ pub(in crate::runtime) const ASYNC_PREEMPT_FRAME: usize = 18 * size_of::<usize>(
 /// A goroutine is stopped only where its stack pointer is a multiple of this: anywhere.
 pub(in crate::runtime) const SP_ALIGN: usize = 1;
 
-/// Whether a goroutine can go on where a signal has stopped it, with this processor's vector
-/// registers.
+/// Whether this processor's vector registers can be saved, so that a goroutine can go on where a
+/// signal has stopped it.
 pub(in crate::runtime) fn vectors_fit() -> bool {
     true
 }
@@ -82,11 +84,11 @@ impl Sigctxt<'_> {
     }
 
     /// Lets the code go on as if it had just called `gosched_async_preempt`. Go's `pushCall`, which
-    /// knows no red zone.
+    /// needn't skip a red zone.
     ///
     /// # Safety
     /// The interrupted code is a goroutine at an asynchronous safe point (`is_async_safe_point`):
-    /// it may park there, and its stack has room for what is saved.
+    /// it may park there, and its stack has room for the saved registers.
     pub(in crate::runtime) unsafe fn push_call(&mut self) {
         let sp = self.sigsp() - RED_ZONE - size_of::<usize>();
         // SAFETY: below the red zone the goroutine's stack is free, and has room, as the caller
@@ -115,46 +117,47 @@ impl Sigctxt<'_> {
         registers[libc::REG_RIP as usize] = gosched_sigreport as *const () as i64;
     }
 
-    /// Lets the thread go on at the end of `gosched_guarded`, which has left `at`.
+    /// Lets the thread go on at the end of `gosched_guarded`, whose stack pointer was `at`.
     ///
     /// # Safety
-    /// That call hasn't returned, and it is this thread's.
+    /// That call is this thread's, and hasn't returned.
     pub(in crate::runtime) unsafe fn end_guarded(&mut self, at: usize) {
         let registers = &mut self.0.uc_mcontext.gregs;
         registers[libc::REG_RSP as usize] = at as i64;
         registers[libc::REG_RIP as usize] = gosched_guarded_end as *const () as i64;
     }
 
-    /// Whether the thread waits for a lock: the signal has interrupted a wait for a futex, which
-    /// begins anew when the handler returns.
+    /// Whether the thread waits for a lock: whether the signal has interrupted a wait for a futex,
+    /// which begins anew when the handler returns.
     pub(in crate::runtime) fn waits_for_lock(&self) -> bool {
         const SYSCALL: [u8; 2] = [0x0f, 0x05];
         let pc = ptr::with_exposed_provenance::<[u8; 2]>(self.sigpc());
-        // SAFETY: the pc is at an instruction, and none is in the last byte of what a program has
-        // of code.
+        // SAFETY: the pc is at an instruction, and no instruction begins at the last byte of a
+        // program's code.
         self.0.uc_mcontext.gregs[libc::REG_RAX as usize] == libc::SYS_futex && unsafe { pc.read() } == SYSCALL
     }
 }
 
 /// The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and
 /// of zmm0 to
-/// 15. Besides, across a check made by hand: the mask registers, zmm16 to 31, and r16 to r31.
+/// 15. Also live across a check that is written by hand: the mask registers, zmm16 to 31, and r16
+///     to r31.
 const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << APX;
 
 /// The component of r16 to r31: the only one with addresses of the stack.
 const APX: u32 = 19;
 
-/// Where that is in what xsave saves; 0 if the processor has no such registers.
+/// The offset of that component in the area of xsave; 0 if the processor has no such registers.
 static APX_OFFSET: AtomicUsize = AtomicUsize::new(0);
 
 /// Calls `f` with each general register among the vector registers that were saved at `regs`.
 ///
 /// # Safety
-/// They are there, and the caller's alone.
+/// The registers were saved there, and only the caller uses them.
 pub(in crate::runtime) unsafe fn each_saved_general(regs: *mut u8, f: impl FnMut(&mut usize)) {
     let offset = APX_OFFSET.load(Ordering::Relaxed);
     if offset != 0 {
-        // SAFETY: the caller's; xsave has 16 aligned words at that offset.
+        // SAFETY: the registers are the caller's; xsave has 16 aligned words at that offset.
         unsafe { (*regs.add(offset).cast::<[usize; 16]>()).iter_mut().for_each(f) };
     }
 }
@@ -194,7 +197,7 @@ pub(in crate::runtime) fn init_vector_state() {
 mod tests {
     use super::*;
 
-    /// As the processor has them that has these registers: in place of those of MPX.
+    /// Uses the offset of processors that have these registers: in place of the registers of MPX.
     #[test]
     fn general_registers_are_found_among_the_vectors() {
         #[repr(align(64))]
@@ -202,7 +205,7 @@ mod tests {
 
         let mut saved = Saved([7; 200]);
         let mut double = || {
-            // SAFETY: the words are ours, and more than xsave has there.
+            // SAFETY: the words are ours, and are more than xsave has there.
             unsafe { each_saved_general(saved.0.as_mut_ptr().cast(), |word| *word *= 2) };
             saved.0.iter().enumerate().filter(|(_, word)| **word == 14).map(|(i, _)| i).collect::<Vec<_>>()
         };

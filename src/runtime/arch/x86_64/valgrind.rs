@@ -1,5 +1,5 @@
-//! How a program speaks to valgrind: instructions that change nothing, and that valgrind takes for
-//! a request.
+//! Requests to valgrind: instructions that change nothing, but that valgrind recognises as a
+//! request.
 
 use std::arch::asm;
 

@@ -1,6 +1,6 @@
-// Every struct offset that assembly knows, in bytes. src/runtime/arch/offsets.rs reads
-// this file at compile time and asserts each line against offset_of!, so a
-// field that moves breaks the build and not a goroutine.
+// Every struct offset that assembly knows, in bytes. src/runtime/arch/offsets.rs reads this file at
+// compile time and asserts each line against offset_of!. So a field that moves breaks the build and
+// not a goroutine.
 
 // Gobuf
 #define GOBUF_SP 0

@@ -1,17 +1,17 @@
 // The context switches of aarch64 Linux: Go's asm_arm64.s.
 //
-// A goroutine (G) runs on a stack of its own, the scheduler on its thread's
-// stack, which belongs to a G too: g0. All switching is between those two:
+// A goroutine (G) runs on a stack of its own. The scheduler runs on its thread's stack, which also
+// belongs to a G: g0. All switches are between those two:
 //
 //     mcall       G  -> g0   saves the G, calls a function that doesn't return
 //     gogo        g0 -> G    resumes a saved G, or starts a new one
 //     systemstack G  -> g0   calls a function on g0 and comes back
 //
-// What a call preserves in the procedure call standard is what these preserve: x19-x29,
-// sp, the lower halves of v8-v15 (d8-d15) and fpcr. Everything else the caller of mcall
-// has given up by calling a C function.
+// The switches preserve what a call preserves in the procedure call standard: x19-x29, sp, the
+// lower halves of v8-v15 (d8-d15) and fpcr. The caller of mcall has given up everything else by
+// calling a C function.
 //
-// A G that left through mcall looks like this; nothing of it is anywhere else:
+// A G that left through mcall looks like this. No part of its state is anywhere else:
 //
 //                 |  ...                  |
 //                 |  fpcr                 |  160
@@ -55,7 +55,7 @@
         .size   gosched_g, 8
 gosched_g:
         .zero   8
-// Stands for the words of malloc if malloc has none.
+// The word that stands in for the words of malloc, if malloc has none.
         .p2align 3
 no_word:
         .zero   8
@@ -201,10 +201,10 @@ gosched_mcall_fn:
         brk     #1
 END gosched_mcall
 
-// The end of an mcall, for morestack and asyncPreempt, which have saved this M's
-// goroutine: leaves the goroutine and calls x0 = fn with it. fn never returns.
-// Jumped to on g0, whose frames are given up. fpcr has its default again, and the
-// goroutine's own value is saved with its vector registers.
+// The end of an mcall, for morestack and asyncPreempt, which have saved this M's goroutine: leaves
+// the goroutine and calls x0 = fn with it. fn never returns. This is jumped to on g0, whose frames
+// are given up. fpcr has its default again, and the goroutine's own value is saved with its vector
+// registers.
 FUNCTION gosched_leave
         .cfi_undefined x30                      // as in mcall
         TLS_G   x9, x10
@@ -252,7 +252,7 @@ FUNCTION gosched_mcall_by_jump
         br      x16
 END gosched_mcall_by_jump
 
-// void gosched_gogo(G *gp): gosched_gogo_buf for C, which knows no Gobuf.
+// void gosched_gogo(G *gp): gosched_gogo_buf for C, which has no type Gobuf.
 FUNCTION gosched_gogo
         BTI_C
         cbz     x0, .Lgogo_of_null

@@ -14,7 +14,7 @@
 //                     |                        |  STACK_GUARD bytes
 //     stack.lo -----> |                        |
 //
-// A callee may change x9 to x17, so a stub does; no argument is in them.
+// A stub uses x9 to x17: a callee may change them, and they hold no argument.
 
 #include "macros.h"
 

@@ -54,8 +54,8 @@
         str     x3, [\tp, x15]
 .endm
 
-// The registers of the running goroutine have been read from its block: a signal handler may take
-// its P now. Clobbers x9 and x10.
+// Used when the registers of the running goroutine have been read from its block. From here on a
+// signal handler may take its P. Clobbers x9 and x10.
 .macro REGISTERS_ARE_READ
         TLS_G   x9, x10
         ldr     x9, [x9]
@@ -72,8 +72,8 @@
         ldp     \a, \b, [x29, #\at]
 .endm
 
-// All that a call preserves but x29 and x30, which are at x29; GENERAL, without the vector
-// registers.
+// All registers that a call preserves, except x29 and x30, which are at x29. GENERAL leaves out the
+// vector registers.
 .macro SAVE_GENERAL cfa
         SAVE_PAIR x19, x20, 16, \cfa
         SAVE_PAIR x21, x22, 32, \cfa
@@ -103,9 +103,9 @@
         RESTORE_PAIR d14, d15, 144
 .endm
 
-// Pointer authentication, where the build asks for it (-mbranch-protection): the return
-// address is signed with sp at the function's head. Only in frames that stay where they
-// are: one that is moved with its stack could never be left again.
+// Pointer authentication, if the build asks for it (-mbranch-protection): the return address is
+// signed with sp at the function's head. Used only in frames that stay where they are: a function
+// whose frame was moved with its stack could never return.
 .macro SIGN_LR
 #ifdef __ARM_FEATURE_PAC_DEFAULT
         paciasp
@@ -121,8 +121,8 @@
 #endif
 .endm
 
-// Landing pads of indirect branches, spelled so that every assembler knows them: where
-// a call may land, where a jump may, and where either may.
+// Landing pads of indirect branches: for calls, for jumps, and for both. They are spelled so that
+// every assembler knows them.
 .macro BTI_C
         hint    #34
 .endm
@@ -133,9 +133,9 @@
         hint    #38
 .endm
 
-// The columns of CFI for the pc of interrupted code, whose x30 is a register like any other.
-// gdb looks in the column of the pc. But libgcc's unwinder has no register there, and ends the
-// process if it is the return column: so that is x18's, which no other CFI uses.
+// The columns of CFI for the pc of interrupted code, whose x30 is a register like any other. gdb
+// looks in the column of the pc. But libgcc's unwinder has no register there, and ends the process
+// if that is the return column. So the return column is x18's, which no other CFI uses.
 #define PC_COLUMN 32
 #define RETURN_COLUMN 18
 

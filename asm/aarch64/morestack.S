@@ -1,9 +1,9 @@
 // Growing a stack: Go's morestack.
 //
-// No compiler has checks of ours in its prologues here. A check that is made by hand
-// (src/runtime/arch/aarch64/mod.rs) has found that there is too little room, and calls this, which
-// saves every register that may be live or hold an address of the stack, has the stack
-// moved, and returns. All registers are then as they were, but x16, x17 and x30.
+// Compilers make no checks of the stack in prologues for this architecture. A check that is written
+// by hand (src/runtime/arch/aarch64/mod.rs) has found too little room, and calls this. This saves
+// every register that may be live or hold an address of the stack, calls the code that moves the
+// stack, and returns. All registers then are as they were, except x16, x17 and x30.
 //
 // Before and after. The words are the same, at another place:
 //
@@ -19,9 +19,8 @@
 // adjusted like any other. The vector registers hold no addresses of the stack. They
 // are saved on g0's stack, whole.
 //
-// A goroutine that is asked to stop is left in this state. g0's stack is given up then,
-// so newstack moves the vector registers to a block that hangs on the G before
-// (src/runtime/preempt/xregs.rs).
+// A goroutine that is asked to stop is left in this state. g0's stack is given up then, so newstack
+// first moves the vector registers to a block that hangs on the G (src/runtime/preempt/xregs.rs).
 
 #include "macros.h"
 #include "vectors.h"
@@ -67,9 +66,9 @@ FUNCTION gosched_morestack
         ldr     x4, [x2, #M_GSIGNAL]
         cmp     x1, x4
         b.eq    .Lmorestack_gsignal
-        // If sp isn't on the goroutine's stack, a signal handler of the program's
-        // that interrupted the goroutine runs on the signal stack. The limit that
-        // it compared with isn't that stack's, so it goes on.
+        // If sp isn't on the goroutine's stack, a signal handler of the program's that interrupted
+        // the goroutine runs on the signal stack. The limit that the handler's check used isn't
+        // that stack's, so the handler goes on.
         ldr     x4, [x1, #G_STACK+STACK_HI]
         cmp     x29, x4
         b.hs    .Lmorestack_resume
@@ -130,8 +129,8 @@ FUNCTION gosched_morestack
         .cfi_restore x30
         ret
 
-        // gogo jumps here with a goroutine that was preempted, sp and x29 as they
-        // were saved. Below sp there is what STACK_GUARD leaves.
+        // gogo jumps here with a goroutine that was preempted, sp and x29 as they were saved. Below
+        // sp is the room that STACK_GUARD leaves.
         .cfi_restore_state
         .globl  gosched_morestack_preempted
         .hidden gosched_morestack_preempted
@@ -170,7 +169,8 @@ gosched_morestack_preempted:
         brk     #1
 END gosched_morestack
 
-// The bytes that the vector registers take; src/runtime/arch/aarch64/sigctxt.rs asks the system.
+// The bytes that the vector registers take. src/runtime/arch/aarch64/sigctxt.rs asks the system for
+// it.
         .bss
         .p2align 3
         .globl  gosched_vector_size

@@ -37,7 +37,7 @@ FUNCTION gosched_mstart
         mov     x29, xzr
         TLS_G   x9, x10
         str     x0, [x9]                        // g = g0
-        msr     fpcr, xzr                       // what mcall relies on, whatever the creating thread had
+        msr     fpcr, xzr                       // mcall's default, whatever the creating thread had
         mov     x10, sp
         str     x10, [x0, #G_SCHED+GOBUF_SP]
         str     xzr, [x0, #G_SCHED+GOBUF_BP]

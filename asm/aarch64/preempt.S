@@ -1,12 +1,12 @@
 // Stopping a goroutine between any two instructions: Go's preempt_arm64.s.
 //
-// A signal handler has found that the goroutine may be stopped where it is, and has edited
-// the interrupted context. The thread goes on here as if the interrupted instruction had
-// been preceded by a call of gosched_async_preempt. The interrupted code has saved nothing
-// for such a call, so all registers are saved here. Registers that may hold an address are
-// saved on the goroutine's own stack, where a collector finds them. The vector registers
-// may need more room than that stack has: they are saved on g0's stack, and moved from
-// there to a block that hangs on the G (src/runtime/preempt/xregs.rs).
+// A signal handler has found that the goroutine may be stopped where it is, and has edited the
+// interrupted context. The thread goes on here, as if gosched_async_preempt had been called before
+// the interrupted instruction. The interrupted code has saved nothing for such a call, so all
+// registers are saved here. Registers that may hold an address are saved on the goroutine's own
+// stack, where a collector finds them. The vector registers may need more room than that stack has:
+// they are saved on g0's stack, and moved from there to a block that hangs on the G
+// (src/runtime/preempt/xregs.rs).
 //
 // Before and after. x30 holds the return address of the call, so the handler pushes the
 // value that x30 held before. It also pushes pstate, which contains the flags.
@@ -19,14 +19,14 @@
 //     sched.sp,   |                          |
 //     sched.bp -> |  x29                     |  a frame record: the chain goes on
 //
-// That is ASYNC_PREEMPT_FRAME bytes. gosched_x_reg_restore needs some more on the way back;
-// both together are ASYNC_PREEMPT_STACK bytes (src/runtime/preempt/preemptible.rs). If there
-// is less room, the handler lets the goroutine go on.
+// These words are ASYNC_PREEMPT_FRAME bytes. gosched_x_reg_restore needs more room on the way back.
+// Both together are ASYNC_PREEMPT_STACK bytes (src/runtime/preempt/preemptible.rs). If there is
+// less room, the handler lets the goroutine go on.
 //
-// The way back. No instruction jumps to an address and leaves every register as it is. The
-// kernel does so at the end of each signal handler. So this code makes a signal's frame on
-// g0's stack, as if the goroutine had been interrupted in this thread, and rt_sigreturn
-// resumes the goroutine from that frame.
+// The way back. No instruction jumps to an address and leaves every register as it is, but the
+// kernel does so at the end of each signal handler. So this code makes a signal's frame on g0's
+// stack, as if the goroutine had been interrupted in this thread, and rt_sigreturn resumes the
+// goroutine from that frame.
 //
 // To an unwinder each frame here is a signal frame: the unwinder looks up the caller at the
 // interrupted instruction, not in front of it, and the caller may be on another stack.
@@ -39,7 +39,7 @@
         .hidden gosched_vector_size, gosched_leave
 
 #define PREEMPT_FRAME 272
-// The bytes of it that the handler has pushed.
+// The bytes of that frame that the handler has pushed.
 #define PUSHED 16
 
 // struct rt_sigframe (src/runtime/arch/aarch64/sigctxt.rs asserts its size).
@@ -100,7 +100,7 @@ FUNCTION gosched_async_preempt
         bl      gosched_async_preempt2
         cbnz    x0, gosched_leave
 
-        // There is no memory for a block: the goroutine goes on, from what is here.
+        // There is no memory for a block: the goroutine goes on from the registers on g0's stack.
         TLS_G   x9, x10
         ldr     x1, [x9]
         ldr     x1, [x1, #G_M]

@@ -1,7 +1,8 @@
 // How a goroutine enters a system call, and calls C. Go's entersyscall and asmcgocall.
 //
 // A goroutine in a system call runs on, and others look at its stack meanwhile: a traceback, a
-// collector. They begin where it called one of these, whose frame is gone by then:
+// collector. They begin where the goroutine called one of the routines below, whose frame is gone
+// by then:
 //
 //                 |  frames of the callers   |
 //                 |  the caller's frame      |
@@ -13,10 +14,10 @@
 
 #include "macros.h"
 
-// What is called in Rust; see asm.S.
+// The Rust functions that this file calls; see asm.S.
         .hidden gosched_reentersyscall, gosched_entersyscallblock_from
 
-// Jumps to target(pc, sp, fp), the caller's, which returns to the caller.
+// Jumps to target(pc, sp, fp), with the caller's registers. target returns to the caller.
 .macro ENTERSYSCALL target
         BTI_C
         TLS_G   x9, x10
@@ -41,7 +42,8 @@
         b       \target
 .endm
 
-// void gosched_entersyscall_impl(void): lets the P go, in a way that makes it cheap to get it back.
+// void gosched_entersyscall_impl(void): lets the P go, in a way that makes it cheap to get the P
+// back.
 FUNCTION gosched_entersyscall_impl
         ENTERSYSCALL gosched_reentersyscall
 END gosched_entersyscall_impl
@@ -52,7 +54,7 @@ FUNCTION gosched_entersyscallblock_impl
 END gosched_entersyscallblock_impl
 
 // int gosched_asmcgocall(int (*fn)(void *), void *arg): calls fn(arg) on g0's stack, and returns
-// what it returns. Go's asmcgocall.
+// its result. Go's asmcgocall.
 //
 //     32(sp)  |  its result         |
 //     24(sp)  |  arg                |

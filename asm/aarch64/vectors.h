@@ -1,5 +1,5 @@
-// Saving the vector registers whole, for morestack and asyncPreempt: as the kernel does it
-// in a signal frame, since that is what a preempted goroutine goes on from (preempt.S).
+// Saving the whole vector registers, for morestack and asyncPreempt. The layout is that of the
+// kernel's signal frame, from which a preempted goroutine goes on (preempt.S).
 //
 //       0  fpsimd_context:  a head of 8 bytes, which is filled in later,
 //       8                   fpsr, fpcr,
@@ -29,8 +29,8 @@
         .endr
 .endm
 
-// x9 = where the z's are, x10 = where the p's are, if there are any; to 9f if not. The
-// distance is 32 z's, and an instruction adds 31 at most.
+// x9 = the address of the z's, x10 = the address of the p's, if there are any; otherwise a jump to
+// 9f. The distance is 32 z's, and an instruction adds 31 at most.
 .macro SVE_PLACES base
         adrp    x9, gosched_sve
         ldr     w9, [x9, :lo12:gosched_sve]
@@ -40,7 +40,8 @@
         addvl   x10, x10, #1
 .endm
 
-// These change x9 and x10, so `base` is neither. The first one changes p0, once it is saved.
+// These macros change x9 and x10, so `base` is neither. The first one also changes p0, after saving
+// it.
 .macro SAVE_VECTORS base
         mrs     x9, fpsr
         mrs     x10, fpcr

@@ -1,17 +1,17 @@
 // The context switches of x86-64 Linux: Go's asm_amd64.s.
 //
-// A goroutine (G) runs on a stack of its own, the scheduler on its thread's
-// stack, which belongs to a G too: g0. All switching is between those two:
+// A goroutine (G) runs on a stack of its own. The scheduler runs on its thread's stack, which also
+// belongs to a G: g0. All switches are between those two:
 //
 //     mcall       G  -> g0   saves the G, calls a function that doesn't return
 //     gogo        g0 -> G    resumes a saved G, or starts a new one
 //     systemstack G  -> g0   calls a function on g0 and comes back
 //
-// What a call preserves in the System V ABI is what these preserve: rbx, rbp,
-// r12-r15, the control bits of mxcsr and the x87 control word. Everything else
-// the caller of mcall has given up by calling a C function.
+// The switches preserve what a call preserves in the System V ABI: rbx, rbp, r12-r15, the control
+// bits of mxcsr and the x87 control word. The caller of mcall has given up everything else by
+// calling a C function.
 //
-// A G that left through mcall looks like this; nothing of it is anywhere else:
+// A G that left through mcall looks like this. No part of its state is anywhere else:
 //
 //                 |  ...                  |
 //                 |  return address       |  into mcall's caller
@@ -60,7 +60,7 @@
         .size   gosched_g, 8
 gosched_g:
         .zero   8
-// Stands for the words of malloc if malloc has none.
+// The word that stands in for the words of malloc, if malloc has none.
         .p2align 3
 no_word:
         .zero   8
@@ -181,9 +181,9 @@ gosched_mcall_fn:
         movq    %rdx, %fs:(%rax)                // g = g0
         movq    G_SCHED+GOBUF_SP(%rdx), %rsp
         .cfi_remember_state
-        // This stands here to put an access between this change of rsp and the push below:
-        // valgrind takes two changes without an access between them for one, and would take 8
-        // bytes of the red zone for unused.
+        // This is here to put an access between this change of rsp and the push below. Valgrind
+        // merges two changes without an access between them, and would take 8 bytes of the red zone
+        // for unused.
         SET_STACK_LIMIT $0
         // The G may run elsewhere by the time an unwinder walks g0, so the walk must
         // not go on into the G's frames. It ends here, by CFI
@@ -259,9 +259,9 @@ gosched_mcall_fn:
         ud2
 END gosched_mcall
 
-// The end of an mcall, for morestack and asyncPreempt, which have saved this M's
-// goroutine: leaves the goroutine and calls rax = fn with it. fn never returns.
-// Jumped to on g0, whose frames are given up.
+// The end of an mcall, for morestack and asyncPreempt, which have saved this M's goroutine: leaves
+// the goroutine and calls rax = fn with it. fn never returns. This is jumped to on g0, whose frames
+// are given up.
 FUNCTION gosched_leave
         .cfi_undefined %rip                     // as in mcall
         TLS_G   %rsi
@@ -311,7 +311,7 @@ FUNCTION gosched_mcall_by_jump
         jmpq    *%rcx
 END gosched_mcall_by_jump
 
-// void gosched_gogo(G *gp): gosched_gogo_buf for C, which knows no Gobuf.
+// void gosched_gogo(G *gp): gosched_gogo_buf for C, which has no type Gobuf.
 FUNCTION gosched_gogo
         endbr64
         testq   %rdi, %rdi

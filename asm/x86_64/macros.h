@@ -29,18 +29,18 @@
         movq    gosched_g@GOTTPOFF(%rip), \reg
 .endm
 
-// The registers of the running goroutine have been read from its block: a signal handler may take
-// its P now. Clobbers rax and rdx.
+// Used when the registers of the running goroutine have been read from its block. From here on a
+// signal handler may take its P. Clobbers rax and rdx.
 .macro REGISTERS_ARE_READ
         TLS_G   %rax
         movq    %fs:(%rax), %rdx
         movq    $0, G_X_REGS(%rdx)
 .endm
 
-// The word that the checks of compilers compare rsp with: __private_ss of glibc's
-// thread descriptor, 0 in every new thread. While a goroutine runs, the word is
-// g.stackguard0. On every other stack it is 0, and no rsp is below 0. For a libc
-// without that word, no such checks are compiled (build.rs).
+// The word with which compilers' checks compare rsp: __private_ss of glibc's thread descriptor, 0
+// in every new thread. While a goroutine runs, the word is g.stackguard0. On every other stack it
+// is 0, and no rsp is below 0. For a libc without that word, no such checks are compiled
+// (build.rs).
 .macro SET_STACK_LIMIT value
 #ifdef SPLIT_STACK
         movq    \value, %fs:0x70

@@ -1,8 +1,8 @@
 // Growing a stack: Go's morestack, and the entries that compilers and linkers
 // call for code that is compiled with -fsplit-stack.
 //
-// A function's prologue has found that its frame doesn't fit, and calls one of
-// these before it has a frame of its own:
+// A function's prologue has found that the function's frame doesn't fit. Before it makes the frame,
+// it calls one of these:
 //
 //     __morestack             save every register that may be live or hold an
 //                             address of the stack; move the stack; go on in
@@ -24,12 +24,11 @@
 //         endbr64                        only with -fcf-protection=branch or =full
 //         lea     0x18(%rbp), %r11       only in a function of variable arguments
 //
-// libgcc's __morestack *calls* the body, on a second stack, and that call returns
-// to the `ret`. Ours moves the stack, and nothing has to return to it: it steps
-// over the `ret`, and everything is as if the check had passed. The `lea` finds
-// the arguments on the stack through rbp, which points to the frame of libgcc's
-// __morestack. Our frame isn't there any more when the body runs, so ours sets
-// r11 itself and steps over the `lea` too.
+// libgcc's __morestack *calls* the body, on a second stack, and that call returns to the `ret`.
+// Ours moves the stack, and nothing has to return to it. So it steps over the `ret`, and everything
+// is as if the check had passed. The `lea` finds the arguments on the stack through rbp, which
+// points to the frame of libgcc's __morestack. Our frame is gone when the body runs, so our
+// __morestack sets r11 itself and steps over the `lea`, too.
 //
 // Before and after. The words are the same, at another place:
 //
@@ -48,9 +47,8 @@
 // They are saved on g0's stack, whole, because a caller may have passed 32 or 64 bytes
 // in each.
 //
-// A goroutine that is asked to stop is left in this state. g0's stack is given up then,
-// so newstack moves the vector registers to a block that hangs on the G before
-// (src/runtime/preempt/xregs.rs).
+// A goroutine that is asked to stop is left in this state. g0's stack is given up then, so newstack
+// first moves the vector registers to a block that hangs on the G (src/runtime/preempt/xregs.rs).
 
 #include "macros.h"
 
@@ -66,10 +64,11 @@
 
 // `lea 0x18(%rbp), %r11`, little end first.
 #define VARARGS_LEA 0x185d8d4c
-// `endbr64`, negated: the number itself would be a landing pad in the middle of an instruction.
+// `endbr64`, negated: without the negation, the number would be a landing pad in the middle of an
+// instruction.
 #define MINUS_ENDBR64 0x05e1f00d
-// The bytes of arguments that a caller of __morestack_allocate_stack_space may keep
-// room for at its stack's end.
+// The maximum room for arguments, in bytes, that a caller of __morestack_allocate_stack_space may
+// have at its stack's end.
 #define ARGUMENTS_ROOM 1024
 
 // For a function whose prologue has called one of these: moves r10 from the return address
@@ -135,9 +134,9 @@ FUNCTION __morestack
         je      .Lmorestack_g0
         cmpq    %rdx, M_GSIGNAL(%rcx)
         je      .Lmorestack_gsignal
-        // If rsp isn't on the goroutine's stack, a signal handler of the program's
-        // that interrupted the goroutine runs on the signal stack. The limit that
-        // it compared with isn't that stack's, so it goes on.
+        // If rsp isn't on the goroutine's stack, a signal handler of the program's that interrupted
+        // the goroutine runs on the signal stack. The limit that the handler's check used isn't
+        // that stack's, so the handler goes on.
         cmpq    G_STACK+STACK_HI(%rdx), %rsp
         jae     .Lmorestack_resume
         movq    G_STACK+STACK_LO(%rdx), %r9
@@ -215,8 +214,8 @@ FUNCTION __morestack
         .cfi_restore %r13
         .cfi_restore %r14
         .cfi_restore %r15
-        // A `ret` and no jump: the call that came here is taken off the return
-        // predictor's stack, though it guesses the address wrong.
+        // This is a `ret` and not a jump, to take the call that came here off the return
+        // predictor's stack, although the predictor guesses the address wrong.
         ret
 
 .Lmorestack_fxsave:
@@ -230,8 +229,8 @@ FUNCTION __morestack
         fxrstor64 (%rbx)
         jmp     .Lmorestack_back
 
-        // gogo jumps here with a goroutine that was preempted, rsp and rbp as they
-        // were saved. Below rsp there is what STACK_GUARD leaves.
+        // gogo jumps here with a goroutine that was preempted, rsp and rbp as they were saved.
+        // Below rsp is the room that STACK_GUARD leaves.
         .globl  gosched_morestack_preempted
         .hidden gosched_morestack_preempted
 gosched_morestack_preempted:
@@ -254,10 +253,10 @@ gosched_morestack_preempted:
         REGISTERS_ARE_READ
         jmp     .Lmorestack_resume
 
-        // These stacks don't grow, and their limit is 0. But the check may have found
-        // another limit, that of a goroutine which is asked to stop: before a signal
-        // handler set it right, or in a handler. So only a frame that is on this stack
-        // and doesn't fit is an error.
+        // These stacks don't grow, and their limit is 0. But the check may have found another
+        // limit, that of a goroutine which is asked to stop: either in a signal handler, or before
+        // a handler corrected the limit. So only a frame that is on this stack and doesn't fit is
+        // an error.
 .Lmorestack_g0:
         leaq    gosched_badmorestackg0(%rip), %rsi
         jmp     .Lmorestack_fits
@@ -310,17 +309,16 @@ FUNCTION __morestack_non_split
         ret
 END __morestack_non_split
 
-// void *__morestack_allocate_stack_space(size_t size): memory for an alloca or an array
-// of variable length whose check has failed. If a goroutine's stack has too little room,
-// the stack grows. Otherwise the check has failed because the limit isn't that of this
-// stack, or because the goroutine is asked to stop. In each case the bytes then come from
-// the stack, as after a check that passed, and live until the calling function returns or
-// until the end of the array's scope.
+// void *__morestack_allocate_stack_space(size_t size): returns memory for an alloca or an array of
+// variable length whose check has failed. If a goroutine's stack has too little room, the stack
+// grows. Otherwise the check has failed because the limit is another stack's, or because the
+// goroutine is asked to stop. In each case the bytes then come from the stack, as after a check
+// that passed. They live until the calling function returns, or until the end of the array's scope.
 //
-// The calling function finds its frame by rbp and doesn't rely on rsp, so this may change
-// rsp. But the function may write arguments of calls to the lowest bytes of its frame (gcc
-// with -maccumulate-outgoing-args). Their number is unknown here, but at most that of the
-// frame's bytes.
+// The calling function finds its frame by rbp and doesn't rely on rsp, so this may change rsp. But
+// the function may write arguments of calls to the lowest bytes of its frame (gcc with
+// -maccumulate-outgoing-args). How many bytes that are is unknown here, but no more than the frame
+// has.
 //
 //                  |  the caller's frame          |
 //     rsp       -> |                              |
@@ -359,7 +357,8 @@ END __morestack_allocate_stack_space
 
 #endif
 
-// The bytes that the vector registers take; src/runtime/arch/x86_64/sigctxt.rs asks the processor.
+// The bytes that the vector registers take. src/runtime/arch/x86_64/sigctxt.rs asks the processor
+// for it.
         .bss
         .p2align 3
         .globl  gosched_vector_size

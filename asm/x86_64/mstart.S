@@ -38,7 +38,7 @@ FUNCTION gosched_mstart
         xorl    %ebp, %ebp
         TLS_G   %rax
         movq    %rdi, %fs:(%rax)                // g = g0
-        // What mcall relies on, whatever the creating thread had; by way of the 8 free bytes.
+        // Sets mcall's defaults, whatever the creating thread had, by way of the 8 free bytes.
         movl    $DEFAULT_MXCSR, (%rsp)
         ldmxcsr (%rsp)
         movl    $DEFAULT_FCW, 4(%rsp)

@@ -1,15 +1,15 @@
 // Stopping a goroutine between any two instructions: Go's preempt_amd64.s.
 //
-// A signal handler has found that the goroutine may be stopped where it is, and has edited
-// the interrupted context. The thread goes on here as if the interrupted instruction had
-// been preceded by a call of gosched_async_preempt. The interrupted code has saved nothing
-// for such a call, so all registers are saved here. Registers that may hold an address are
-// saved on the goroutine's own stack, where a collector finds them. The vector registers
-// may need more room than that stack has: they are saved on g0's stack, and moved from
-// there to a block that hangs on the G (src/runtime/preempt/xregs.rs).
+// A signal handler has found that the goroutine may be stopped where it is, and has edited the
+// interrupted context. The thread goes on here, as if gosched_async_preempt had been called before
+// the interrupted instruction. The interrupted code has saved nothing for such a call, so all
+// registers are saved here. Registers that may hold an address are saved on the goroutine's own
+// stack, where a collector finds them. The vector registers may need more room than that stack has:
+// they are saved on g0's stack, and moved from there to a block that hangs on the G
+// (src/runtime/preempt/xregs.rs).
 //
-// Before and after. The 128 bytes below rsp may be in use without rsp having moved
-// (the ABI's red zone), so the call is made below them; it comes back by `ret 128`.
+// Before and after. The code may use the 128 bytes below rsp without moving rsp (the ABI's red
+// zone), so the call is made below them. It comes back by `ret 128`.
 //
 //                  |  the function's frame    |
 //     rsp was ---> |                          |
@@ -21,9 +21,9 @@
 //                  |  rsi, rdi, r8-r14        |
 //     sched.sp  -> |  r15                     |
 //
-// That and the room that gosched_x_reg_restore needs on the way back are ASYNC_PREEMPT_STACK
-// bytes (src/runtime/preempt/preemptible.rs). If there is less room, the handler lets the
-// goroutine go on.
+// These words and the room that gosched_x_reg_restore needs on the way back are ASYNC_PREEMPT_STACK
+// bytes (src/runtime/preempt/preemptible.rs). If there is less room, the handler lets the goroutine
+// go on.
 //
 // To an unwinder each frame here is a signal frame: the unwinder looks up the caller at the
 // interrupted instruction, not in front of it, and the caller may be on another stack.
@@ -34,7 +34,7 @@
         .hidden gosched_async_preempt2, gosched_x_reg_restore
         .hidden gosched_vector_size, gosched_leave
 
-// What the ABI lets a function use below rsp.
+// The bytes that the ABI lets a function use below rsp.
 #define RED_ZONE 128
 
 // The parts of xsave's header that must be zero.
@@ -42,7 +42,7 @@
 // The bit of xsave's mask that says that the processor has ymm registers.
 #define XSAVE_AVX 4
 
-// Saves a register, or takes it back; `at` is its distance from the CFA.
+// Save a register, or restore it. `at` is its distance from the CFA.
 .macro SAVE reg, at
         pushq   \reg
         .cfi_offset \reg, -(RED_ZONE + \at)
@@ -57,7 +57,7 @@ FUNCTION gosched_async_preempt
         .cfi_def_cfa %rsp, RED_ZONE + 8
         .cfi_offset %rip, -(RED_ZONE + 8)
         endbr64
-        // None of these changes a flag, up to pushfq.
+        // No instruction up to pushfq changes a flag.
         pushq   %rbp
         .cfi_def_cfa_offset RED_ZONE + 16
         .cfi_offset %rbp, -(RED_ZONE + 16)
@@ -106,8 +106,8 @@ FUNCTION gosched_async_preempt
         xsave64 (%rbx)
         testl   $XSAVE_AVX, %eax
         je      .Lasync_saved
-        // Upper halves that are in use would make each instruction of the scheduler
-        // that writes lower ones wait for them.
+        // If upper halves were in use, each instruction of the scheduler that writes a lower half
+        // would wait for the upper half.
         vzeroupper
 .Lasync_saved:
         fninit                                  // an x87 stack as at a call: empty
@@ -189,8 +189,8 @@ FUNCTION gosched_preemptible_section
         ret
 END gosched_preemptible_section
 
-// The components that xsave saves; src/runtime/arch/x86_64/sigctxt.rs asks the processor. 0 if
-// there is no xsave.
+// The components that xsave saves; 0 if there is no xsave. src/runtime/arch/x86_64/sigctxt.rs asks
+// the processor for them.
         .bss
         .p2align 3
         .globl  gosched_preempt_mask

@@ -41,10 +41,10 @@
 
 #ifdef ASAN
 
-// r10 = the address at which to keep the fake stack of the stack that is left, null if that
-// stack is given up; r11 = the G whose stack is next. Afterwards AddressSanitizer knows the
-// bounds of that G's stack. It takes the frames that it keeps elsewhere, to find uses after a
-// return, from that G's fake stack.
+// r10 = the place for the fake stack of the stack that is left, or null if that stack is given up;
+// r11 = the G whose stack is next. Afterwards AddressSanitizer knows the bounds of that G's stack.
+// It also uses that G's fake stack, for the frames that it keeps elsewhere to find uses after a
+// return.
 FUNCTION gosched_stack_changes
         TELLS
         leaq    G_SANITIZER(%r11), %rax
@@ -74,8 +74,7 @@ END gosched_stack_given_up
 #endif
 #ifdef TSAN
 
-// A switch of fibers orders nothing: two goroutines are ordered only by what the program
-// does.
+// A switch of fibers orders nothing: only actions of the program order two goroutines.
 #define NO_SYNC 1
 
 // A fiber records the calls it makes. Most calls on g0 don't return, so the record of g0's
@@ -88,7 +87,8 @@ END gosched_stack_given_up
         callq   __tsan_switch_to_fiber@PLT
 .endm
 
-// Begin: ThreadSanitizer ignores the fiber's accesses, and they order nothing, until End.
+// `which` is Begin or End. Between the two, ThreadSanitizer ignores the fiber's accesses, and they
+// order nothing.
 .macro IGNORE which
         ANNOTATE AnnotateIgnoreReads\which
         ANNOTATE AnnotateIgnoreWrites\which

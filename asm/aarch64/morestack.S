@@ -169,8 +169,8 @@ gosched_morestack_preempted:
         brk     #1
 END gosched_morestack
 
-// The bytes that the vector registers take. src/runtime/arch/aarch64/sigctxt.rs asks the system for
-// it.
+// The size of the saved vector registers, in bytes. src/runtime/arch/aarch64/sigctxt.rs asks the
+// system for it.
         .bss
         .p2align 3
         .globl  gosched_vector_size

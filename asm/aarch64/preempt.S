@@ -100,7 +100,8 @@ FUNCTION gosched_async_preempt
         bl      gosched_async_preempt2
         cbnz    x0, gosched_leave
 
-        // There is no memory for a block: the goroutine goes on from the registers on g0's stack.
+        // There is no memory for a block: the goroutine goes on, from the registers that were just
+        // saved.
         TLS_G   x9, x10
         ldr     x1, [x9]
         ldr     x1, [x1, #G_M]

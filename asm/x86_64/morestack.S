@@ -357,8 +357,8 @@ END __morestack_allocate_stack_space
 
 #endif
 
-// The bytes that the vector registers take. src/runtime/arch/x86_64/sigctxt.rs asks the processor
-// for it.
+// The size of the saved vector registers, in bytes. src/runtime/arch/x86_64/sigctxt.rs asks the
+// processor for it.
         .bss
         .p2align 3
         .globl  gosched_vector_size

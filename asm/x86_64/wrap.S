@@ -3,7 +3,8 @@
 // and brings libgcc's __morestack and its kin in beside ours. Here a new thread's limit is 0, so
 // this only makes the call.
 //
-// It has a file of its own, so that a program which is linked otherwise doesn't contain it.
+// The function has a file of its own, so that a program which is linked otherwise doesn't contain
+// it.
 
 #include "macros.h"
 

@@ -96,8 +96,8 @@ pub(in crate::runtime) fn async_preempt_off() -> bool {
     cfg!(tsan) || ASYNC_PREEMPT_OFF.get() > 0
 }
 
-/// How many microseconds the kernel polls a network card before a thread that waits for descriptors
-/// sleeps; 0 disables the polling.
+/// Returns how many microseconds the kernel polls a network card before a thread that waits for
+/// descriptors sleeps; 0 disables the polling.
 pub(in crate::runtime) fn busy_poll() -> u32 {
     BUSY_POLL.get().max(0) as u32
 }
@@ -186,8 +186,8 @@ pub(in crate::runtime) fn randomize_scheduler() -> bool {
     RANDOMIZE_SCHEDULER.get() > 0
 }
 
-/// The nanoseconds between two reports of [`schedtrace`](crate::proc::schedtrace); none if it
-/// doesn't report. Go's `schedtrace`, in milliseconds.
+/// Returns the nanoseconds between two reports of [`schedtrace`](crate::proc::schedtrace); none if
+/// it doesn't report. Go's `schedtrace` is in milliseconds.
 pub(in crate::runtime) fn sched_trace() -> Option<i64> {
     let milliseconds = SCHED_TRACE.get();
     (milliseconds > 0).then(|| i64::from(milliseconds) * 1_000_000)
@@ -221,8 +221,8 @@ pub(in crate::runtime) fn std_park_off() -> bool {
     STD_PARK.get() == 0
 }
 
-/// How many ancestors of a goroutine are kept: its maker, the maker's maker, and so on. Go's
-/// `tracebackancestors`.
+/// Returns how many ancestors of a goroutine are kept: its maker, the maker's maker, and so on.
+/// Go's `tracebackancestors`.
 #[inline(always)]
 pub(in crate::runtime) fn traceback_ancestors() -> usize {
     TRACEBACK_ANCESTORS.get().max(0) as usize

@@ -46,7 +46,7 @@ pub(in crate::runtime) enum Copied {
     Sample = 1,
 }
 
-/// The guard of the calling thread, if it has one.
+/// Returns the guard of the calling thread, if it has one.
 fn mine() -> Option<&'static Guard> {
     std::iter::once(&REPORTER).chain(&WALKERS).find(|guard| guard.is_mine())
 }

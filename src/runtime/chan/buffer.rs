@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::hchan::{FED, Hchan, Type};
 
-/// The address of slot `i` of the buffer; `i` is `sendx` or `recvx`.
+/// Returns the address of slot `i` of the buffer; `i` is `sendx` or `recvx`.
 #[inline(always)]
 pub(super) fn chanbuf(c: &Hchan, i: usize) -> *mut c_void {
     // SAFETY: sendx and recvx stay below dataqsiz (advance), and the buffer has dataqsiz slots.
@@ -119,13 +119,14 @@ fn retreat(x: &Cell<usize>, c: &Hchan) {
     x.set(x.get().checked_sub(1).unwrap_or(c.dataqsiz - 1));
 }
 
-/// The number of values in the buffer, as a program sees it: 0 for a timer's channel. Go's
+/// Returns the number of values in the buffer, as a program sees it: 0 for a timer's channel. Go's
 /// `chanlen`.
 pub(crate) fn chanlen(c: &Hchan) -> usize {
     if is_fed(c) { 0 } else { c.qcount.load(Ordering::Relaxed) }
 }
 
-/// The capacity of the buffer, as a program sees it: 0 for a timer's channel. Go's `chancap`.
+/// Returns the capacity of the buffer, as a program sees it: 0 for a timer's channel. Go's
+/// `chancap`.
 pub(crate) fn chancap(c: &Hchan) -> usize {
     if is_fed(c) { 0 } else { c.dataqsiz }
 }

@@ -57,9 +57,9 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
         Some((c, buf?))
     })?;
     let fresh = c.as_ptr();
-    // SAFETY: the block is this function's alone, but for its lock, which the thread that unlocked
-    // it last may read once more (pool.rs). So the fields are written one by one: the lock is
-    // unlocked, or zero, which is the same, and isn't written.
+    // SAFETY: only this function uses the block, except that the thread which last unlocked its
+    // lock may read the lock once more (pool.rs). So the fields are written one by one, and the
+    // lock isn't written: it is unlocked, or zero, which is the same.
     unsafe {
         (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
         (&raw mut (*fresh).dataqsiz).write(size);

@@ -53,7 +53,7 @@ pub enum Chosen {
 }
 
 impl Hchan {
-    /// The key by which a select sorts its channels, to lock them. Go's `sortkey`.
+    /// Returns the key by which a select sorts its channels, to lock them. Go's `sortkey`.
     fn sortkey(&self) -> usize {
         ptr::from_ref(self).addr()
     }
@@ -151,7 +151,7 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
 /// Parks forever: a select without cases. Go's `block`.
 ///
 /// # Safety
-/// On a goroutine.
+/// Called on a goroutine.
 pub(crate) unsafe fn block() {
     // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it
     // parks for good.

@@ -117,7 +117,7 @@ impl Name {
         Name { len: name.len() as u8, bytes }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
@@ -424,7 +424,7 @@ unsafe impl Send for Coro {}
 unsafe impl Sync for Coro {}
 
 impl Coro {
-    /// A place for [`newcoro`](crate::proc::newcoro) to make a coroutine in.
+    /// Returns a place in which [`newcoro`](crate::proc::newcoro) can make a coroutine.
     pub const fn new() -> Self {
         Coro { gp: Link::null(), f: Cell::new(None) }
     }

@@ -394,7 +394,7 @@ pub struct StackFreeList {
 }
 
 impl StackFreeList {
-    /// An empty list.
+    /// Returns an empty list.
     pub(in crate::runtime) const fn new() -> Self {
         StackFreeList { list: Cell::new(0), size: Cell::new(0) }
     }
@@ -969,7 +969,7 @@ macro_rules! wait_reasons {
             /// All reasons, in order.
             pub const ALL: [WaitReason; 45] = [$(WaitReason::$name),*];
 
-            /// The text that a report shows.
+            /// Returns the text that a report shows.
             pub const fn as_str(self) -> &'static str {
                 WAIT_REASON_STRINGS[self as usize]
             }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::runtime::data::cell::Cell;
 
-/// The kind of a record. Each kind's comment says what `arg` is, if it isn't the number of the
-/// goroutine.
+/// The kind of a record. Each kind's comment names the value of `arg`, if that isn't the number of
+/// the goroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(in crate::runtime) enum Kind {
@@ -30,7 +30,7 @@ pub(in crate::runtime) enum Kind {
     ProcStop,
     /// The number of records of the thread that loses the P, when it left the P.
     ProcSteal,
-    /// The same.
+    /// The same number.
     ProcDetach,
     /// The number of the buffer of the M that gets the P.
     ProcTurn,
@@ -61,7 +61,7 @@ impl ProcMark {
         ProcMark((id as u32 + 1) | (seq << Self::BITS))
     }
 
-    /// The number of the P.
+    /// Returns the number of the P.
     pub(in crate::runtime) fn id(self) -> Option<u32> {
         (self.0 & ((1 << Self::BITS) - 1)).checked_sub(1)
     }

@@ -73,7 +73,8 @@ static REGISTRY: Registry = Registry {
 ///
 /// # Safety
 /// The first call of [`run`](crate::run) comes after this. The hooks do as [`Hooks`] says, and keep
-/// the scheduler's rules for the fields of what they get: see [`runtime2`](crate::runtime2).
+/// the scheduler's rules for the fields of the structs that they get: see
+/// [`runtime2`](crate::runtime2).
 pub unsafe fn set_hooks(hooks: Hooks) {
     // SAFETY: the caller keeps to what this function's doc asks for.
     let set = unsafe { try_set_hooks(hooks) };
@@ -97,7 +98,7 @@ pub(crate) unsafe fn try_set_hooks(hooks: Hooks) -> bool {
     true
 }
 
-/// The hooks in force.
+/// Returns the hooks in force.
 #[inline(always)]
 pub(in crate::runtime) fn hooks() -> &'static Hooks {
     // SAFETY: only the runtime calls this, and set_hooks writes them before it starts, as its

@@ -83,10 +83,11 @@ pub type Tracer = fn(Event<'_>);
 /// If a tracer was registered before.
 ///
 /// # Safety
-/// The tracer doesn't park, doesn't unwind, and calls nothing of this crate but
+/// The tracer doesn't park or unwind. Of this crate, it calls only
 /// [`proc::getg`](crate::proc::getg) and [`labels_of`](crate::labels::labels_of): the scheduler is
-/// in the middle of something, and may hold locks. It may read the fields of what it gets, with
-/// care for those that other threads write. It may allocate, and block its thread for a moment.
+/// in the middle of something, and may hold locks. The tracer may read the fields of the structs
+/// that it gets, with care for fields that other threads write. It may allocate, and block its
+/// thread for a moment.
 pub unsafe fn set_tracer(f: Tracer) {
     // SAFETY: the caller keeps to what this function's doc asks for.
     let set = unsafe { try_set_tracer(f) };

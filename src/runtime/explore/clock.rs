@@ -214,7 +214,7 @@ pub(in crate::runtime) fn clear() {
     unlock(&heap.timers_lock);
 }
 
-/// The run's time.
+/// Returns the run's time.
 pub(super) fn reading() -> i64 {
     NOW.load(Ordering::Relaxed)
 }

@@ -87,7 +87,7 @@ pub(in crate::runtime) fn next(pp: &'static P) -> Option<&'static G> {
     }
 }
 
-/// Called before the exploration's P goes to other goroutines for a while. On g0.
+/// Called on g0, before the exploration's P goes to other goroutines for a while.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn leaves(pp: &'static P) {

@@ -26,12 +26,12 @@ pub(crate) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// The number of choices.
+    /// Returns the number of choices.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.current.is_some()) + self.others.len() + self.timers
     }
 
-    /// The number of the goroutine with this index; none for a timer.
+    /// Returns the number of the goroutine with this index; none for a timer.
     pub(crate) fn number(&self, index: usize) -> Option<u32> {
         let others = match self.current {
             Some(current) if index == 0 => return Some(current),

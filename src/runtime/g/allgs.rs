@@ -46,12 +46,12 @@ unsafe impl Sync for Holes {}
 /// Ends the list of holes.
 const NO_HOLE: *mut G = hole(usize::MAX >> 1);
 
-/// A hole; the next hole is entry `next`.
+/// Returns a hole, after which the next hole is entry `next`.
 const fn hole(next: usize) -> *mut G {
     ptr::without_provenance_mut(next << 1 | 1)
 }
 
-/// The part that entry `i` is in, and its place there.
+/// Returns the part that contains entry `i`, and its place there.
 fn place(i: usize) -> (usize, usize) {
     let part = ((i + FIRST) / FIRST).ilog2() as usize;
     (part, i + FIRST - (FIRST << part))
@@ -130,8 +130,7 @@ pub(super) fn uncount(n: usize) {
     COUNT.fetch_sub(n, Ordering::Release);
 }
 
-/// The list of all G's. The world is stopped, or `allglock` is held. Go's
-/// `allGsSnapshot`.
+/// Returns all G's. The world is stopped, or `allglock` is held. Go's `allGsSnapshot`.
 fn all_gs_snapshot() -> impl Iterator<Item = &'static G> {
     assert_world_stopped_or_lock_held(&ALLGLOCK.0);
     (0..atomic_all_g()).filter_map(atomic_all_g_index)
@@ -168,7 +167,7 @@ pub(crate) fn for_each_g_race(f: impl FnMut(&'static G)) {
     (0..atomic_all_g()).filter_map(atomic_all_g_index).for_each(f);
 }
 
-/// How many G's there are.
+/// Returns how many G's there are.
 pub(in crate::runtime) fn allglen() -> usize {
     // Acquire pairs with uncount: gcount reads this before the counts of free G's.
     COUNT.load(Ordering::Acquire)

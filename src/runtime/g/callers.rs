@@ -40,7 +40,7 @@ pub(crate) struct Pcs {
 impl Pcs {
     pub(in crate::runtime) const NONE: Pcs = Pcs { pcs: [0; INNER_FRAMES], len: 0, failed: false };
 
-    /// One frame, at `pc`.
+    /// Returns one frame, at `pc`.
     pub(in crate::runtime) fn one(pc: usize) -> Pcs {
         let mut pcs = Pcs { len: 1, ..Pcs::NONE };
         pcs.pcs[0] = pc;

@@ -16,8 +16,8 @@ use crate::runtime::data::runtime2::G;
 /// A bit beside a G or null. The G's function has returned, and its result is in the slot, but the
 /// destructors of its thread-locals have yet to run.
 pub(in crate::runtime) const RETURNED: usize = 4;
-/// A bit beside null: the waiter's time limit has passed before it waited, so it needn't wait. The
-/// bit is never beside a G.
+/// A bit beside null: the waiter's time limit has passed before it waited, so it doesn't wait. The
+/// bit is never beside the waiter's G.
 pub(in crate::runtime) const LATE: usize = 8;
 /// A bit beside the address of an [`EndWaker`], which stands in place of a G.
 pub(in crate::runtime) const FUTURE: usize = 16;

@@ -20,7 +20,7 @@ use crate::runtime::data::runtime2::{
 };
 use crate::runtime::lock::rank::{LockRank, acquire_lock_rank, release_lock_rank};
 
-/// The G's state. Go's `readgstatus`.
+/// Returns the G's state. Go's `readgstatus`.
 #[inline(always)]
 pub(crate) fn readgstatus(gp: &G) -> u32 {
     // Acquire pairs with the CASes below.

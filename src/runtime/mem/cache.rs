@@ -39,7 +39,7 @@ pub(in crate::runtime) trait Cache: Copy {
     /// The list that all P's share.
     type List: List;
 
-    /// The shared list, with the lock that protects it and its level.
+    /// Returns the shared list, with the lock that protects it, and its level.
     fn shared(self) -> (&'static Mutex, Self::List, &'static Level);
 
     /// Moves up to `n` items to a P's empty list, and takes one of them.

@@ -31,7 +31,7 @@ pub(in crate::runtime) struct Regs {
 }
 
 impl Regs {
-    /// The registers of the caller of `entersyscall`, which saved them in `mp`.
+    /// Returns the registers of the caller of `entersyscall`, which that function saved in `mp`.
     pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
         let words = mp.ext.syscall_regs.each_ref().map(|register| register.get());
         let mut regs = Regs::new(pc, sp, words[SYSCALL_REGS - 1]);
@@ -78,17 +78,17 @@ struct Pushed {
 pub(in crate::runtime) struct Sigctxt<'a>(pub(crate) &'a mut libc::ucontext_t);
 
 impl Sigctxt<'_> {
-    /// The interrupted pc. Go's `sigpc`.
+    /// Returns the interrupted pc. Go's `sigpc`.
     pub(in crate::runtime) fn sigpc(&self) -> usize {
         self.0.uc_mcontext.pc as usize
     }
 
-    /// The interrupted code's stack pointer. Go's `sigsp`.
+    /// Returns the interrupted code's stack pointer. Go's `sigsp`.
     pub(in crate::runtime) fn sigsp(&self) -> usize {
         self.0.uc_mcontext.sp as usize
     }
 
-    /// The registers, for an unwinder.
+    /// Returns the registers, for an unwinder.
     pub(in crate::runtime) fn regs(&self) -> Regs {
         let from = self.0.uc_mcontext.regs.map(|register| register as usize);
         let mut regs = Regs::new(self.sigpc(), self.sigsp(), from[29]);

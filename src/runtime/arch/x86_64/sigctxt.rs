@@ -32,7 +32,7 @@ pub(in crate::runtime) struct Regs {
 }
 
 impl Regs {
-    /// The registers of the caller of `entersyscall`, which saved them in `mp`.
+    /// Returns the registers of the caller of `entersyscall`, which that function saved in `mp`.
     pub(in crate::runtime) fn in_syscall(mp: &M, pc: usize, sp: usize) -> Regs {
         let [rbx, rbp, r12, r13, r14, r15] = mp.ext.syscall_regs.each_ref().map(|register| register.get());
         let mut regs = Regs::new(pc, sp, rbp);
@@ -61,17 +61,17 @@ pub(in crate::runtime) fn vectors_fit() -> bool {
 pub(in crate::runtime) struct Sigctxt<'a>(pub(in crate::runtime) &'a mut libc::ucontext_t);
 
 impl Sigctxt<'_> {
-    /// The interrupted pc. Go's `sigpc`.
+    /// Returns the interrupted pc. Go's `sigpc`.
     pub(in crate::runtime) fn sigpc(&self) -> usize {
         self.0.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
     }
 
-    /// The interrupted code's stack pointer. Go's `sigsp`.
+    /// Returns the interrupted code's stack pointer. Go's `sigsp`.
     pub(in crate::runtime) fn sigsp(&self) -> usize {
         self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
     }
 
-    /// The registers, for an unwinder.
+    /// Returns the registers, for an unwinder.
     pub(in crate::runtime) fn regs(&self) -> Regs {
         use libc::{REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
         use libc::{REG_RAX, REG_RBP, REG_RBX, REG_RCX, REG_RDI, REG_RDX, REG_RSI};

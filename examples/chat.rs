@@ -1,7 +1,7 @@
-//! A chat server. Each client has a goroutine that reads and one that writes, and all lines go
-//! through the room. A client that is silent for too long is told so and dropped, and SIGTERM ends
-//! the server. The clients are in the same program, which sends itself the signal at the end.
-//! [The same in Go](go/chat/main.go).
+//! A chat server. Each client has one goroutine that reads and one that writes, and all lines go
+//! through the room. The server tells a client that has been silent for too long so, and drops it.
+//! SIGTERM ends the server. The clients are in the same program, which sends itself the signal at
+//! the end. [The same in Go](go/chat/main.go).
 //!
 //! ```text
 //! cargo run --release --example chat
@@ -56,7 +56,8 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// Returns what a client reads. `answers` has the client's answers to some of these lines.
+/// Returns the lines that a client reads. `answers` has the client's answers to some of these
+/// lines.
 fn client(addr: SocketAddr, name: &'static str, answers: &'static [(&str, &str)]) -> Receiver<String> {
     let (send, read) = bounded(16);
     go(move || {
@@ -75,14 +76,14 @@ fn client(addr: SocketAddr, name: &'static str, answers: &'static [(&str, &str)]
     read
 }
 
-/// What the room is told.
+/// A message to the room.
 enum Event {
     Come(Sender<String>),
     Say(String),
     Leave(Sender<String>),
 }
 
-/// A server, until the context has ended, each client has been told, and all goroutines have ended.
+/// Serves until the context has ended, each client has been told, and all goroutines have ended.
 fn serve(ctx: &Context, listener: &TcpListener, idle: Duration) {
     scope(|s| {
         let (room, events) = bounded(0);
@@ -94,7 +95,7 @@ fn serve(ctx: &Context, listener: &TcpListener, idle: Duration) {
     });
 }
 
-/// Keeps the room, as long as somebody may come.
+/// Runs the room, as long as a client may come.
 fn keep(events: Receiver<Event>) {
     let mut members = Vec::new();
     for event in events {
@@ -109,7 +110,7 @@ fn keep(events: Receiver<Event>) {
 
 /// Serves a client until it leaves, or has to.
 fn talk(ctx: &Context, stream: &TcpStream, idle: Duration, room: &Sender<Event>) -> io::Result<()> {
-    // A line goes out at once, as it does in Go, where nobody has to ask for that.
+    // Sends each line at once. Go does so without being asked.
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(idle))?;
     stream.set_write_timeout(Some(idle))?;
@@ -121,13 +122,13 @@ fn talk(ctx: &Context, stream: &TcpStream, idle: Duration, room: &Sender<Event>)
             Err(error) if error.kind() == ErrorKind::TimedOut => "you were silent for too long",
             _ => "good-bye",
         };
-        // Nobody writes it if the client doesn't read.
+        // If the client doesn't read, nobody writes this line.
         told.send(last.to_owned()).ok();
     });
     Ok(())
 }
 
-/// Tells the room that a client comes and goes, and passes on the lines that follow its name.
+/// Passes a client's arrival, the lines that follow its name, and its leaving on to the room.
 fn listen(stream: impl BufRead, told: &Sender<String>, room: &Sender<Event>) -> io::Result<()> {
     let tell = |event| room.send(event).expect("the room is kept as long as somebody may talk");
     let mut lines = stream.lines();

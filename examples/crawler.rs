@@ -1,6 +1,7 @@
-//! A crawler: a goroutine for each page, eight at a time, a request each millisecond at most, and
-//! an end when there is an error, or after ten seconds. The site is in the same program, and has a
-//! page for each number below 200, with links to others. [The same in Go](go/crawler/main.go).
+//! A crawler: a goroutine for each page, at most eight at a time, and at most one request each
+//! millisecond. It ends early at the first error, or after ten seconds. The site is in the same
+//! program: it has a page for each number below 200, with links to others. [The same in
+//! Go](go/crawler/main.go).
 //!
 //! ```text
 //! cargo run --release --example crawler
@@ -19,7 +20,7 @@ use gosched::net::{TcpListener, TcpStream};
 use gosched::sync::{ErrGroup, Mutex, err_group};
 use gosched::time::Ticker;
 
-/// How many pages there are.
+/// The number of pages.
 const PAGES: u32 = 200;
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -51,14 +52,14 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
     write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// What a crawl knows.
+/// The state of a crawl.
 struct Crawl {
     addr: SocketAddr,
     seen: Mutex<BTreeSet<u32>>,
     rate: Ticker,
 }
 
-/// All pages that can be reached from the first.
+/// Returns all pages that can be reached from the first.
 fn crawl(ctx: &Context, addr: SocketAddr) -> Result<BTreeSet<u32>, Failure> {
     let rate = Ticker::new(Duration::from_millis(1));
     let crawl = Crawl { addr, seen: Mutex::new(BTreeSet::from([0])), rate };
@@ -84,7 +85,7 @@ fn crawl(ctx: &Context, addr: SocketAddr) -> Result<BTreeSet<u32>, Failure> {
 }
 
 impl Crawl {
-    /// The links of a page.
+    /// Returns the links of a page.
     fn links(&self, ctx: &Context, page: u32) -> Result<Vec<u32>, Failure> {
         ctx.with(self.rate.c()).recv()?;
         let stream = TcpStream::begin_connect(&self.addr)?;

@@ -1,5 +1,5 @@
-//! An echo server: a goroutine for each connection, each with a stack of its own, and no thread for
-//! any of them.
+//! An echo server: a goroutine for each connection, each with a stack of its own, and none with a
+//! thread of its own.
 //!
 //! ```text
 //!     cargo run --release --example echo 127.0.0.1:7777
@@ -28,7 +28,7 @@ fn serve(address: &str) -> io::Result<()> {
         match stream {
             Ok(stream) => drop(go(|| echo(stream))),
             Err(error) => {
-                // There may be no descriptors left, for instance: some will be closed.
+                // There may be no descriptors left, for instance: some will be closed soon.
                 eprintln!("accept: {error}");
                 sleep(Duration::from_millis(10));
             }

@@ -45,7 +45,7 @@ fn serve(address: &str) -> io::Result<()> {
         match stream {
             Ok(stream) => drop(go(|| converse(stream))),
             Err(error) => {
-                // There may be no descriptors left, for instance: some will be closed.
+                // There may be no descriptors left, for instance: some will be closed soon.
                 eprintln!("accept: {error}");
                 sleep(Duration::from_millis(10));
             }
@@ -54,15 +54,15 @@ fn serve(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A request, as far as the server has to know it.
+/// The parts of a request that the server needs to know.
 struct Asked {
     /// The length of the head, in bytes.
     head: usize,
     /// The length of the body, in bytes.
     body: usize,
-    /// Whether the connection stays open after it.
+    /// Whether the connection stays open after this request.
     keep_alive: bool,
-    /// Its path, if it is one for a profile.
+    /// The request's path, if it asks for a profile.
     profile: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! A million parked goroutines: what each costs in memory, page tables included, and whether it
-//! is behind a guard page.
+//! A million parked goroutines. Prints the memory that each takes, page tables included, and
+//! whether each has a guard page below its stack.
 //!
 //!     cargo run --release --example parked                 a million that receive from a channel
 //!     cargo run --release --example parked -- lean         a million that share the thread-locals of threads
@@ -16,10 +16,10 @@ use gosched::chan::bounded;
 use gosched::proc;
 use gosched::runtime2::{G, TraceBlockReason, WaitReason};
 
-/// How many guard pages are tried.
+/// The number of guard pages that are probed.
 const PROBES: usize = 10_000;
 
-/// Bytes of memory that a goroutine takes at most in addition to its pages, with some to spare.
+/// The most bytes of memory that a goroutine takes besides its pages, with some to spare.
 const NEEDED: usize = 1_400;
 
 static PARKED: AtomicUsize = AtomicUsize::new(0);
@@ -72,9 +72,9 @@ fn park(n: usize) {
     });
 }
 
-/// Parks `n` goroutines of the raw layer, each of which publishes its G.
+/// Parks `n` goroutines of the raw layer. Each publishes its G.
 fn park_raw(n: usize) {
-    /// Parks; publishes its G in `place`.
+    /// Publishes its G in `place`, and parks.
     unsafe extern "C" fn parker(place: *mut c_void) {
         /// Once the goroutine is off its stack, it may be made ready.
         unsafe extern "C" fn publish(gp: *mut G, place: *mut c_void) -> bool {
@@ -118,7 +118,7 @@ fn wait_until_parked(n: usize) {
     gosched::yield_now();
 }
 
-/// Has the kernel read the byte below each stack, which fails if there is a guard page.
+/// Makes the kernel read the byte below each stack. The read fails if there is a guard page.
 fn probe(lows: impl Iterator<Item = usize>) {
     let mut pipe = [0; 2];
     // SAFETY: the kernel writes two descriptors to `pipe`.
@@ -133,7 +133,7 @@ fn probe(lows: impl Iterator<Item = usize>) {
     println!("{guarded} of {probed} probed are behind a guard page");
 }
 
-/// The memory in use and the time before the goroutines were made.
+/// The memory in use and the time, noted before the goroutines are made.
 struct Report {
     memory: usize,
     start: Instant,
@@ -151,14 +151,14 @@ impl Report {
     }
 }
 
-/// The field `name` of a `/proc` file, which is in kB, in bytes.
+/// Returns the field `name` of a `/proc` file, converted from kB to bytes.
 fn field(path: &str, name: &str) -> Option<usize> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kb| kb * 1024)
 }
 
-/// Bytes of memory that this process takes, page tables included.
+/// Returns the bytes of memory that this process takes, page tables included.
 fn memory() -> usize {
     ["VmRSS:", "VmPTE:"].iter().filter_map(|name| field("/proc/self/status", name)).sum()
 }
@@ -168,8 +168,8 @@ fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Bytes of memory that this process may still take: what is free, and within the limit of its
-/// control group.
+/// Returns the bytes of memory that this process may still take: memory that is free, and within
+/// the limit of its control group.
 fn available_memory() -> usize {
     let free = field("/proc/meminfo", "MemAvailable:").unwrap_or(usize::MAX);
     let number = |path| fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();

@@ -1,6 +1,6 @@
-//! A pipeline: a goroutine counts, two square the numbers, and one channel has the squares of both.
-//! The reader of that channel stops early, and every stage ends.
-//! [The same in Go](go/pipeline/main.go).
+//! A pipeline: one goroutine counts, two square the numbers, and one channel carries the squares of
+//! both. The reader of that channel stops early, and every stage ends. [The same in
+//! Go](go/pipeline/main.go).
 //!
 //! ```text
 //! cargo run --release --example pipeline
@@ -36,14 +36,14 @@ fn main() {
     });
 }
 
-/// What the stages have in common. The maker of the scope waits for them.
+/// The scope and the context that all stages share. The maker of the scope waits for the stages.
 struct Pipeline<'scope, 'env> {
     s: &'scope Scope<'scope, 'env>,
     ctx: &'scope Context,
 }
 
 impl<'scope> Pipeline<'scope, '_> {
-    /// The squares of the numbers, in any order.
+    /// Returns the squares of the numbers, in any order.
     fn squares(&self, numbers: impl Iterator<Item = u64> + Send + 'scope) -> Receiver<u64> {
         let numbers = self.generate(numbers);
         self.merge([self.square(numbers.clone()), self.square(numbers)])
@@ -56,7 +56,7 @@ impl<'scope> Pipeline<'scope, '_> {
         out
     }
 
-    /// A stage between others: it ends when the one before it does, or when the context does.
+    /// A middle stage: it ends when the stage before it does, or when the context does.
     fn square(&self, numbers: Receiver<u64>) -> Receiver<u64> {
         let (ctx, (send, out)) = (self.ctx, bounded(0));
         self.s.go(move || numbers.iter().try_for_each(|n| ctx.with(&send).send(n * n)));

@@ -1,5 +1,5 @@
-//! The prime sieve that comes with Go: a goroutine for each prime, which passes on the numbers
-//! that it doesn't divide.
+//! The prime sieve that comes with Go: a goroutine for each prime, which passes on the numbers that
+//! its prime doesn't divide.
 //!
 //!     cargo run --release --example prime_sieve -- 20
 
@@ -17,7 +17,7 @@ fn generate(to: Sender<u64>) {
     }
 }
 
-/// Passes on what `prime` doesn't divide.
+/// Passes on the numbers that `prime` doesn't divide.
 fn filter(from: Receiver<u64>, to: Sender<u64>, prime: u64) {
     for i in from {
         if i % prime != 0 && to.send(i).is_err() {
@@ -38,6 +38,6 @@ fn main() {
             let from = std::mem::replace(&mut numbers, rx);
             go(move || filter(from, tx, prime));
         }
-        // Nobody receives any more: the filters end one after the other, the generator last.
+        // Nobody receives any more, so the filters end one after the other, and the generator last.
     });
 }

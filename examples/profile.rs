@@ -1,6 +1,6 @@
-//! Profiles of a program whose course is known. A hundred goroutines spend 70, 20 and 10 % of their
-//! time in three functions, a third of them for each of three users. Then they wait for a lock that
-//! one function holds.
+//! Profiles of a program whose behaviour is known. A hundred goroutines spend 70, 20 and 10 % of
+//! their time in three functions; 25 of them work for `ann`, 25 for `bob`, 50 for `eve`. Then they
+//! wait for a lock that one function holds.
 //!
 //! ```text
 //!     CARGO_PROFILE_RELEASE_DEBUG=limited \
@@ -24,10 +24,10 @@ use gosched::pprof::{self, Profile};
 use gosched::sync::Mutex;
 use gosched::{go, time, yield_now};
 
-/// How many goroutines there are for each user.
+/// The users, and the number of goroutines for each.
 const USERS: [(&str, usize); 3] = [("ann", 25), ("bob", 25), ("eve", 50)];
 
-/// How much each of them computes.
+/// The rounds that each goroutine computes.
 const ROUNDS: u64 = 1500;
 const STEPS: u64 = 20_000;
 
@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
 }
 
 fn profile(folder: &Path) -> io::Result<()> {
-    // Some thousand samples: with fewer, percentages are off by more than a few points.
+    // This gives some thousand samples: with fewer, percentages are off by more than a few points.
     pprof::set_cpu_profile_rate(250);
     pprof::set_block_profile_rate(1);
     pprof::set_mutex_profile_fraction(1);

@@ -1,5 +1,5 @@
-//! A TCP proxy: for each connection two goroutines, one for either way, which copy until the end,
-//! and pass that on.
+//! A TCP proxy. For each connection there are two goroutines, one for each direction. Each copies
+//! until the end, and passes the end on.
 //!
 //! ```text
 //! cargo run --release --example proxy
@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 100;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What all clients have received: how many bytes, and the sum of their checksums.
+/// The bytes that all clients have received: their number, and the sum of their checksums.
 #[derive(Default)]
 struct Received {
     bytes: AtomicU64,
@@ -50,7 +50,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// Begins to serve: what a client sends comes back to it.
+/// Begins to serve. The server sends each client its bytes back.
 fn echo() -> Result<SocketAddr, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -66,7 +66,7 @@ fn echo() -> Result<SocketAddr, Failure> {
     Ok(address)
 }
 
-/// Connects to the server, and copies both ways.
+/// Connects to the server, and copies in both directions.
 fn between(client: &TcpStream, server: SocketAddr) -> Result<(), Failure> {
     let server = &TcpStream::connect(server)?;
     scope(|s| {
@@ -76,18 +76,19 @@ fn between(client: &TcpStream, server: SocketAddr) -> Result<(), Failure> {
     })
 }
 
-/// Copies what comes, and its end. The other way goes on, unless there was an error.
+/// Copies one direction, and passes its end on. The other direction goes on, unless there was an
+/// error.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) -> Result<(), Failure> {
     let copied = io::copy(&mut from, &mut to).and_then(|_| to.shutdown(Shutdown::Write));
     if copied.is_err() {
-        // The other way would wait for what never comes.
+        // The other direction would wait forever.
         from.close();
         to.close();
     }
     Ok(copied?)
 }
 
-/// Sends bytes to the proxy, while it receives them from there.
+/// Sends bytes to the proxy, and receives them from it meanwhile.
 fn client(n: usize, proxy: SocketAddr, received: &Received) -> Result<(), Failure> {
     let sent = bytes(n);
     let mut stream = &TcpStream::connect(proxy)?;
@@ -105,7 +106,7 @@ fn client(n: usize, proxy: SocketAddr, received: &Received) -> Result<(), Failur
     Ok(())
 }
 
-/// What client `n` sends: up to 300 KB, by Marsaglia's xorshift.
+/// Returns the bytes that client `n` sends: up to 300 KB, by Marsaglia's xorshift.
 fn bytes(n: usize) -> Vec<u8> {
     let mut state = n as u64 + 1;
     let mut next = || {
@@ -117,7 +118,7 @@ fn bytes(n: usize) -> Vec<u8> {
     (0..n * 7919 % 300_000).map(|_| next()).collect()
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a hash.
 fn checksum(bytes: &[u8]) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325;
     bytes.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,5 +1,5 @@
 //! The skynet benchmark: a tree of 1,111,111 goroutines, ten children each. Every leaf sends its
-//! number up, every other one the sum of what its children sent.
+//! number up. Every other goroutine sends up the sum of what its children sent.
 //!
 //!     cargo run --release --example skynet
 //!     cargo run --release --example skynet -- 1000         a tree with fewer leaves, a power of ten
@@ -27,8 +27,8 @@ fn skynet(up: Sender<u64>, first: u64, leaves: u64) {
 fn main() {
     let leaves: u64 = env::args().nth(1).map_or(1_000_000, |arg| arg.parse().expect("a number of leaves"));
     assert_eq!(leaves, 10u64.pow(leaves.ilog10()), "a power of ten");
-    // A million at once: so each takes half the memory, and needs no guard page where the kernel
-    // has few of them.
+    // There are a million goroutines at once. With shared thread-locals each takes half the memory,
+    // and needs no guard page where the kernel has few of them.
     // SAFETY: no goroutine here uses a thread-local.
     unsafe { gosched::set_default_shared_locals() }.expect("nothing has started");
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! A service with a slow request now and then, and a flight recorder that has what happened just
-//! before: [docs/looking-inside.md](../docs/looking-inside.md) finds the cause in it.
+//! A service with a slow request now and then. A flight recorder keeps the events just before it,
+//! in which [docs/looking-inside.md](../docs/looking-inside.md) finds the cause.
 //!
 //! ```text
 //!     CARGO_PROFILE_RELEASE_DEBUG=limited cargo run --release --example slow slow.trace
@@ -22,7 +22,7 @@ use gosched::time::sleep;
 use gosched::trace::{FlightRecorder, Task};
 use gosched::{Builder, blocking};
 
-/// What a request may take.
+/// The longest time that a request may take.
 const LIMIT: Duration = Duration::from_millis(20);
 
 type Cache = Mutex<BTreeMap<u64, u64>>;
@@ -46,7 +46,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-/// Answers requests, and says which was slow.
+/// Answers requests, and reports slow ones.
 fn handle(cache: &Cache, handler: u64, slow: &Sender<Duration>) {
     for i in 0.. {
         sleep(Duration::from_micros(500 * (handler + 1)));
@@ -66,7 +66,7 @@ fn handle(cache: &Cache, handler: u64, slow: &Sender<Duration>) {
     }
 }
 
-/// Writes the cache to disk from time to time, and locks it meanwhile: that is the bug.
+/// Writes the cache to disk from time to time, and keeps it locked meanwhile: that is the bug.
 fn write(cache: &Cache) {
     loop {
         sleep(Duration::from_millis(150));

@@ -1,6 +1,6 @@
-//! A supervisor: a goroutine for each process. One that fails is started again, after a pause that
-//! doubles each time, until it has failed too often; and a context ends them all, those that run
-//! and those that pause. [The same in Go](go/supervisor/main.go).
+//! A supervisor: a goroutine for each process. A process that fails is started again, after a pause
+//! that doubles each time, until it has failed too often. A context ends all processes and all
+//! pauses. [The same in Go](go/supervisor/main.go).
 //!
 //! ```text
 //! cargo run --release --example supervisor
@@ -16,7 +16,7 @@ use gosched::context::Context;
 use gosched::go;
 use gosched::process::Command;
 
-/// How often a process is started.
+/// The most times that a process is started.
 const STARTS: u32 = 4;
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -38,7 +38,7 @@ fn main() {
     });
 }
 
-/// Begins to supervise a process; what happens to it is received.
+/// Begins to supervise a process. The receiver gets a line for each thing that happens to it.
 fn start(ctx: &Context, name: &'static str, script: &'static str, pause: Duration) -> Receiver<String> {
     let (log, lines) = bounded(16);
     let ctx = ctx.clone();
@@ -64,12 +64,12 @@ fn supervise(
         log.send(format!("{name}: starts"))?;
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", script, "sh", &n.to_string()]);
-        // When the context ends, it is killed.
+        // When the context ends, the shell is killed.
         let status = ctx.with_mut(&mut shell).status().map_err(|error| format!("is killed: {error}"))?;
         if status.success() {
             return Ok(());
         }
-        // It has none if a signal has ended it.
+        // There is no code if a signal has ended the process.
         let code = status.code().unwrap_or(-1);
         log.send(format!("{name}: ends with {code}, and has a pause of {} ms", pause.as_millis()))?;
         ctx.sleep(pause).map_err(|error| format!("pauses no more: {error}"))?;

@@ -1,6 +1,6 @@
-//! A worker pool: jobs over a channel to four workers, and one end for all. It runs three times:
-//! until a job fails, which ends the others; until there is no time left; and until all jobs are
-//! done. [The same in Go](go/worker_pool/main.go).
+//! A worker pool: a channel carries jobs to four workers, and all workers end together. The pool
+//! runs three times: until a job fails, which ends the other workers; until the time is over; and
+//! until all jobs are done. [The same in Go](go/worker_pool/main.go).
 //!
 //! ```text
 //! cargo run --release --example worker_pool
@@ -21,7 +21,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 fn main() {
     gosched::run(|| {
         let ctx = Context::background();
-        // The jobs never end, so it is the failure that ends the generator and the other workers.
+        // The jobs never end, so only the failure ends the generator and the other workers.
         report(longest(&ctx, (1..).map(|n| n % 1000)));
 
         let (soon, _cancel) = ctx.with_timeout(Duration::from_millis(20));
@@ -38,7 +38,7 @@ fn report(result: Result<(u32, u64), Failure>) {
     }
 }
 
-/// The most steps that one of the numbers takes to 1, and that number.
+/// Returns the most steps that one of the numbers takes to 1, and that number.
 fn longest(ctx: &Context, numbers: impl Iterator<Item = u64> + Send) -> Result<(u32, u64), Failure> {
     err_group(ctx, |group: &ErrGroup<'_, '_, Failure>| {
         let (jobs, queue) = bounded(0);
@@ -58,13 +58,13 @@ fn longest(ctx: &Context, numbers: impl Iterator<Item = u64> + Send) -> Result<(
                 Ok(())
             });
         }
-        // The workers' own are left: with the last of them the results end.
+        // The workers keep their own senders. When the last worker ends, the results end.
         drop(results);
         Ok(done.iter().max().unwrap_or_default())
     })
 }
 
-/// How many steps Collatz's rule takes from a number to 1.
+/// Returns the number of steps that Collatz's rule takes from a number to 1.
 fn steps(mut n: u64) -> Result<u32, Failure> {
     if n == 0 {
         return Err("from 0 no step leads to 1".into());

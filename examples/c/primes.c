@@ -1,6 +1,6 @@
 /*
- * The primes below 100: a chain of goroutines on copying stacks, each of which takes a prime from
- * the one before it, and passes on what that doesn't divide.
+ * The primes below 100, by a chain of goroutines on copying stacks. Each takes a prime from the
+ * goroutine before it, and passes on the numbers that the prime doesn't divide.
  *
  * To build and run it, in the crate's folder:
  *

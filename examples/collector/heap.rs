@@ -1,16 +1,15 @@
-//! The heap: objects of one size, a list of those that are free, and a write barrier.
+//! The heap: objects of one size, a list of the free objects, and a write barrier.
 //!
 //! None of these functions is a safe point: they have no check of the stack, they aren't declared
-//! preemptible, and they aren't inlined into what is. So a goroutine that is stopped has either
-//! begun none of them or ended it. Go's compiler marks its barriers as unsafe points for the same
-//! reason.
+//! preemptible, and they aren't inlined into code that is. So a goroutine that is stopped is never
+//! in the middle of one. Go's compiler marks its barriers as unsafe points for the same reason.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use gosched::proc;
 
-/// How many objects there are.
+/// The number of objects.
 const OBJECTS: usize = 1 << 14;
 
 /// The value of an object that was swept.
@@ -23,9 +22,9 @@ pub type Ref = Option<&'static Object>;
 pub struct Object {
     value: AtomicU64,
     fields: [AtomicPtr<Object>; 2],
-    /// Whether a reference to it was found in this cycle: it is grey, or black.
+    /// Whether a reference to this object was found in this cycle: the object is grey, or black.
     marked: AtomicBool,
-    /// The next that is free, or grey.
+    /// The next object that is free, or grey.
     link: AtomicPtr<Object>,
 }
 
@@ -38,21 +37,21 @@ static HEAP: [Object; OBJECTS] = [const {
     }
 }; OBJECTS];
 
-/// The first of the free objects, and of the grey ones: those that were found, and not looked into
-/// yet.
+/// The first of the free objects, and the first of the grey ones: objects that were found, but not
+/// looked into yet.
 static FREE: AtomicPtr<Object> = AtomicPtr::new(ptr::null_mut());
 static GREY: AtomicPtr<Object> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether there is a cycle: the barrier is on, and new objects are black. It changes while the
+/// Whether a cycle runs: the barrier is on, and new objects are black. It changes only while the
 /// world is stopped. Go's `writeBarrier.enabled`.
 static MARKING: AtomicBool = AtomicBool::new(false);
 
 /// How many objects were made so far.
 pub static MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// The object that a pointer in an object, or the head of a list, refers to.
+/// Returns the object that a pointer in an object, or the head of a list, refers to.
 fn load(place: &AtomicPtr<Object>) -> Ref {
-    // SAFETY: null, or an object of HEAP, which is a static.
+    // SAFETY: the pointer is null, or refers to an object of HEAP, which is a static.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
@@ -61,7 +60,7 @@ fn pointer(to: Ref) -> *mut Object {
 }
 
 /// Takes the first object off a list. No object that was taken is put back before this returns (see
-/// the callers): so if the head is the same object, its link is the same, too.
+/// the callers). So if the head is still the same object, its link is the same, too.
 fn pop(list: &AtomicPtr<Object>) -> Ref {
     loop {
         let first = load(list)?;
@@ -72,7 +71,7 @@ fn pop(list: &AtomicPtr<Object>) -> Ref {
     }
 }
 
-/// Makes an object; waits for the collector if none is free.
+/// Makes an object. If none is free, waits for the collector.
 pub fn new(value: u64) -> &'static Object {
     loop {
         if let Some(object) = alloc(value) {
@@ -86,7 +85,7 @@ pub fn new(value: u64) -> &'static Object {
 /// Takes a free object. Go's `mallocgc`.
 #[inline(never)]
 fn alloc(value: u64) -> Ref {
-    // Objects are only put on this list while the world is stopped, and this is no safe point.
+    // Objects are put on this list only while the world is stopped, and this is no safe point.
     let object = pop(&FREE)?;
     object.value.store(value, Ordering::Relaxed);
     object.marked.store(MARKING.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -103,9 +102,9 @@ impl Object {
         load(&self.fields[field])
     }
 
-    /// Stores a reference, with Go's write barrier (`mbarrier.go`). While the collector marks, it
-    /// shades the old reference, as its last copy may go to a stack that was scanned already, and
-    /// the new one, whose last copy may be on a stack that wasn't scanned yet.
+    /// Stores a reference, with Go's write barrier (`mbarrier.go`). While the collector marks, the
+    /// barrier shades both references: the old one, whose last copy may go to a stack that was
+    /// scanned already, and the new one, whose last copy may be on a stack that wasn't scanned yet.
     #[inline(never)]
     pub fn set(&self, field: usize, to: Ref) {
         if MARKING.load(Ordering::Relaxed) {
@@ -116,7 +115,7 @@ impl Object {
     }
 
     /// The barrier for a reference that goes from one stack to another, as an argument of a new
-    /// goroutine for example. In Go that is a store, too.
+    /// goroutine does. In Go this is a store, too.
     #[inline(never)]
     pub fn hand_over(&'static self) -> &'static Object {
         if MARKING.load(Ordering::Relaxed) {
@@ -125,7 +124,7 @@ impl Object {
         self
     }
 
-    /// Makes the object grey, unless it is or was. Go's `shade`, and `greyobject`.
+    /// Makes the object grey, unless it is grey or black already. Go's `shade`, and `greyobject`.
     pub fn shade(&self) {
         if self.marked.swap(true, Ordering::Relaxed) {
             return;
@@ -142,13 +141,14 @@ impl Object {
     }
 }
 
-/// The object that a word is the address of, or an address within. Go's `findObject`.
+/// Returns the object that has a word as its address, or as an address within it. Go's
+/// `findObject`.
 pub fn find(word: usize) -> Ref {
     let offset = word.wrapping_sub(HEAP.as_ptr().addr());
     HEAP.get(offset / size_of::<Object>()).filter(|object| object.value() != POISON)
 }
 
-/// Takes a grey object; what it refers to is to be shaded.
+/// Takes a grey object. The caller shades what the object refers to.
 pub fn grey() -> Ref {
     // Only the collector takes from this list.
     pop(&GREY)
@@ -159,8 +159,8 @@ pub fn begin_marking() {
     MARKING.store(true, Ordering::Relaxed);
 }
 
-/// Ends a cycle: frees whatever isn't marked. Says how many objects were swept, and how many are
-/// left. The world is stopped. Go's `sweep`, which is done bit by bit.
+/// Ends a cycle: frees each object that isn't marked. Returns how many objects were swept, and how
+/// many are left. The world is stopped. Go's `sweep`, which Go does bit by bit.
 pub fn sweep() -> (usize, usize) {
     let (mut swept, mut left, mut free) = (0, 0, None);
     for object in HEAP.iter().rev() {

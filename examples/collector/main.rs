@@ -1,10 +1,10 @@
-//! A garbage collector on the raw layer. It marks, by walking every goroutine's stack, and sweeps:
-//! in turn with the world stopped, and while goroutines run.
+//! A garbage collector on the raw layer. It marks, by walking every goroutine's stack, and sweeps.
+//! In turn, it does so with the world stopped, and while goroutines run.
 //!
 //!     cargo run --release --example collector
 //!
-//! The mutators make lists and trees that nobody but their own stacks and registers knows of, look
-//! whether all is still there, and forget them. Half of them run on stacks that move.
+//! The mutators make lists and trees to which only their own stacks and registers refer, check that
+//! all objects are still there, and forget them. Half of the mutators run on stacks that move.
 //!
 //! | file | in Go |
 //! | --- | --- |
@@ -26,12 +26,12 @@ use mark::World;
 
 /// Mutators of each kind.
 const MUTATORS: u64 = 4;
-/// How often each makes a list and a tree.
+/// Lists, and trees, that each mutator makes.
 const ROUNDS: u64 = 300;
-/// Objects of a list, and how often it is looked at.
+/// Objects of a list, and checks of each list.
 const LENGTH: u64 = 300;
 const LOOKS: u32 = 20;
-/// A tree has twice as many objects with each one more.
+/// The height of a tree: one more doubles its objects.
 const DEPTH: u32 = 7;
 /// Bytes of stack that a call of `tree` or `is_tree` needs, with all that it calls without a check.
 const FRAME: usize = if cfg!(debug_assertions) { 2000 } else { 400 };
@@ -40,8 +40,8 @@ static MUTATING: WaitGroup = WaitGroup::new();
 static OVER: AtomicBool = AtomicBool::new(false);
 
 preemptible! {
-    /// Makes a list of the values after `seed`. It may be stopped anywhere: what is made then may
-    /// be in a register and nowhere else.
+    /// Makes a list of the values after `seed`. It may be stopped anywhere: at that moment a new
+    /// object may be in a register and nowhere else.
     unsafe fn list(seed: u64) -> Ref {
         let mut list = None;
         let mut value = seed;
@@ -54,8 +54,8 @@ preemptible! {
         list
     }
 
-    /// Whether a list is as it was made. It forgets what it has seen: before its end, the first
-    /// objects are garbage.
+    /// Returns whether a list is as it was made. It forgets the objects that it has seen: before it
+    /// ends, the first objects are garbage.
     unsafe fn is_list(list: Ref, seed: u64) -> bool {
         let mut list = list;
         let mut value = seed + LENGTH;
@@ -70,8 +70,8 @@ preemptible! {
     }
 }
 
-/// Makes a tree. What isn't in the tree yet is in a frame of this function, on a stack that may
-/// move.
+/// Makes a tree. Objects that aren't in the tree yet are in a frame of this function, on a stack
+/// that may move.
 fn tree(value: u64, depth: u32) -> &'static Object {
     let root = heap::new(value);
     if depth > 0 {
@@ -83,7 +83,7 @@ fn tree(value: u64, depth: u32) -> &'static Object {
     root
 }
 
-/// Whether a tree is as it was made.
+/// Returns whether a tree is as it was made.
 fn is_tree(root: Ref, value: u64, depth: u32) -> bool {
     let Some(root) = root else { return false };
     root.value() == value
@@ -99,7 +99,7 @@ fn assert_is_tree(root: &'static Object, value: u64) {
     }
 }
 
-/// Makes a list and a tree, lets others run, and looks whether both are there. Returns the tree.
+/// Makes a list and a tree, lets others run, and checks that both are there. Returns the tree.
 ///
 /// # Safety
 /// On a goroutine.
@@ -116,7 +116,7 @@ unsafe fn mutate(seed: u64, wait: impl Fn()) -> &'static Object {
     root
 }
 
-/// The seeds of a mutator's rounds: no two are the same.
+/// Returns the seeds of a mutator's rounds, no two of them equal.
 fn seeds(mutator: u64) -> impl Iterator<Item = u64> {
     (0..ROUNDS).map(move |round| (mutator * ROUNDS + round + 1) << 32)
 }
@@ -139,7 +139,8 @@ unsafe extern "C" fn on_copying_stack(mutator: *mut c_void) {
     MUTATING.done();
 }
 
-/// A mutator on a stack that doesn't, in system calls at times. Another closure gets each tree.
+/// A mutator on a stack that doesn't move, at times in a system call. Another closure gets each
+/// tree.
 fn on_fixed_stack(mutator: u64) {
     for seed in seeds(mutator) {
         // SAFETY: on a goroutine.
@@ -149,7 +150,7 @@ fn on_fixed_stack(mutator: u64) {
     MUTATING.done();
 }
 
-/// Collects until `OVER` is set; returns how many cycles there were, and how many objects were
+/// Collects until `OVER` is set. Returns how many cycles there were, and how many objects were
 /// swept.
 fn collect() -> (usize, usize) {
     // SAFETY: on a goroutine, the only one that collects.
@@ -176,7 +177,7 @@ fn main() {
             go(move || on_fixed_stack(MUTATORS + mutator));
         }
         MUTATING.wait();
-        // The receivers, and this goroutine.
+        // The receivers of trees, and this goroutine.
         while num_goroutine() > 1 {
             yield_now();
         }

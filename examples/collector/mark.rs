@@ -11,15 +11,15 @@ use crate::heap;
 /// Whether goroutines run while the collector marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum World {
-    /// It is stopped from the first step to the last: nothing changes.
+    /// The world is stopped from the first step to the last: nothing changes.
     Stopped,
-    /// It is stopped twice, for an instant. In between the collector suspends goroutine after
-    /// goroutine, and scans its stack: from then on the stack is black. The barrier ensures that no
-    /// white object is hidden there.
+    /// The world is stopped twice, for an instant. In between the collector suspends goroutine
+    /// after goroutine, and scans the stack of each, which is black from then on. The barrier
+    /// ensures that no white object is hidden there.
     Running,
 }
 
-/// Marks and sweeps; returns how many objects were swept, and how many are left. Go's `gcStart`,
+/// Marks and sweeps. Returns how many objects were swept, and how many are left. Go's `gcStart`,
 /// and the steps that follow it.
 ///
 /// # Safety
@@ -40,8 +40,8 @@ pub unsafe fn cycle(world: World) -> (usize, usize) {
         } else {
             mark_stacks();
         }
-        // All that is reachable and not yet marked can be found from grey objects: those of
-        // mark_stacks, or those of write barriers since the last drain.
+        // A grey object leads to each reachable object that isn't marked yet. The grey objects are
+        // from mark_stacks, or from write barriers since the last drain.
         drain();
         let counts = heap::sweep();
         proc::start_the_world(stop);
@@ -50,18 +50,19 @@ pub unsafe fn cycle(world: World) -> (usize, usize) {
 }
 
 /// Shades the objects on every goroutine's stack. A goroutine that is made meanwhile begins with
-/// nothing but an argument that was shaded. Go's `markroot`, which has other roots, too: globals,
-/// and channels and results, in which this program has no references.
+/// nothing but an argument that was shaded. Go's `markroot`, which also has other roots: globals,
+/// and channels and results. In this program those have no references.
 ///
 /// # Safety
 /// On a goroutine.
 unsafe fn mark_stacks() {
     let me = proc::getg();
-    // SAFETY: on a goroutine, as the caller says. While its state is waiting, no queue has it, so
+    // SAFETY: on a goroutine, as the caller says. While its state is waiting, it is in no queue, so
     // nobody makes it ready.
     unsafe {
-        // On g0, because the goroutine's own stack is scanned like any other. Two goroutines that
-        // suspend each other would wait forever. So this one waits meanwhile, and can be suspended.
+        // This runs on g0, because the goroutine's own stack is scanned like any other. Two
+        // goroutines that suspend each other would wait forever. So this goroutine is waiting
+        // meanwhile, and can be suspended.
         proc::systemstack(|| {
             proc::cas_g_to_waiting(me, GRUNNING, WaitReason::GarbageCollectionScan);
             proc::for_each_g_race(|gp| mark_stack(gp));
@@ -76,8 +77,8 @@ unsafe fn mark_stacks() {
 /// # Safety
 /// As [`proc::suspend_g`].
 unsafe fn mark_stack(gp: *mut G) {
-    // SAFETY: the caller has what suspend_g asks for. While the G is suspended, `gcscandone` is
-    // this goroutine's, and the ranges that a scan names can be read.
+    // SAFETY: the caller ensures what suspend_g requires. While the G is suspended, `gcscandone`
+    // belongs to this goroutine, and the ranges that a scan names can be read.
     unsafe {
         let state = proc::suspend_g(gp);
         if state.dead {
@@ -97,15 +98,15 @@ unsafe fn mark_stack(gp: *mut G) {
     }
 }
 
-/// Shades what grey objects refer to, until there is none. Go's `gcDrain`.
+/// Shades what grey objects refer to, until no object is grey. Go's `gcDrain`.
 fn drain() {
     while let Some(object) = heap::grey() {
         (0..2).filter_map(|field| object.get(field)).for_each(|object| object.shade());
     }
 }
 
-/// How many stacks were scanned: all; those of goroutines that were stopped for it at a check;
-/// those stopped between two instructions; and those in a system call.
+/// Counts of scanned stacks: all; those of goroutines that stopped for the scan at a check; those
+/// of goroutines stopped between two instructions; and those of goroutines in a system call.
 pub static SCANNED: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// Counts a goroutine that is suspended.

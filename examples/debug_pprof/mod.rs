@@ -1,6 +1,6 @@
 //! Profiles and traces of a running server at `/debug/pprof/`, as Go's `net/http/pprof` has them.
-//! The module is to be copied into a program that uses gosched with its feature `pprof`. It works
-//! with any server: an [`Answer`] has all that the server needs to send.
+//! Copy this module into a program that uses gosched with its feature `pprof`. It works with any
+//! server: an [`Answer`] has everything that the server must send.
 //!
 //! ```text
 //!     go tool pprof http://localhost:8080/debug/pprof/profile?seconds=5
@@ -10,7 +10,7 @@
 //!     go tool trace a.trace
 //! ```
 //!
-//! A request learns much about the program, and keeps it busy: don't let strangers make any.
+//! Requests reveal much about the program, and keep it busy: don't let strangers make any.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use gosched::sync::Mutex;
 use gosched::time::sleep;
 use gosched::trace;
 
-/// The prefix of all paths that are answered here.
+/// The prefix of all paths that this module answers.
 const PREFIX: &str = "/debug/pprof/";
 
-/// The default duration of a CPU profile, and that of a trace, in seconds; as Go's.
+/// The default duration of a CPU profile, and of a trace, in seconds: the same as Go's.
 const SECONDS: u64 = 30;
 const TRACE_SECONDS: u64 = 1;
 
@@ -33,20 +33,20 @@ pub struct Answer {
     /// The number and its name.
     pub status: &'static str,
     pub content_type: &'static str,
-    /// What the file is called, if it is one.
+    /// The name of the file, if the answer is a file.
     pub file: Option<String>,
     pub body: Vec<u8>,
 }
 
-/// Enables the profiles of waits. Of waits for locks and channels, each that lasts 10 µs or more is
-/// recorded; of unlocks that others have waited for, one in ten.
+/// Enables the profiles of waits. It records each wait for a lock or a channel that lasts 10 µs or
+/// more, and one in ten of the unlocks for which another goroutine has waited.
 pub fn begin() {
     pprof::set_block_profile_rate(10_000);
     pprof::set_mutex_profile_fraction(10);
 }
 
-/// The answer to a GET of a path below [`PREFIX`], with its query. It may take as long as
-/// `seconds=` asks for.
+/// Returns the answer to a GET of a path below [`PREFIX`], with its query. It may take as long as
+/// the query's `seconds=`.
 pub fn answer(path: &str) -> Answer {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let asked = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
@@ -69,7 +69,7 @@ pub fn answer(path: &str) -> Answer {
             Ok(())
         }),
         Some("goroutine") if asked("debug") == Some("2") => text("200 OK", |body| {
-            // A vector takes all.
+            // Writing to a vector doesn't fail.
             let _ = gosched::dump_goroutines(body);
         }),
         name => match name.and_then(Profile::named) {
@@ -79,7 +79,7 @@ pub fn answer(path: &str) -> Answer {
     }
 }
 
-/// What a trace has written, in memory.
+/// The bytes that a trace has written, in memory.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -93,7 +93,7 @@ impl Write for Written {
     }
 }
 
-/// What there is.
+/// Lists the profiles.
 fn index() -> Answer {
     let names = Profile::ALL.map(Profile::name).into_iter().chain(["profile", "trace"]);
     let links: String = names.map(|name| format!("<li><a href=\"{name}\">{name}</a></li>\n")).collect();
@@ -121,7 +121,7 @@ fn text(status: &'static str, write: impl FnOnce(&mut Vec<u8>)) -> Answer {
 }
 
 impl Answer {
-    /// Writes it as HTTP/1.1 has it.
+    /// Writes the answer as HTTP/1.1.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         let disposition = self.file.as_ref().map_or(String::new(), |name| {
             format!("Content-Disposition: attachment; filename=\"{name}\"\r\n")

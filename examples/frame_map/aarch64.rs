@@ -8,8 +8,8 @@ use gosched::runtime2::G;
 use crate::sum;
 
 // The frame: check, seal, next and value at 8, 16, 24 and 32 below the frame record. The check of
-// the stack comes when the frame is made, and is for the frame of the next call: before that, `bl`
-// would overwrite x30, the return address.
+// the stack comes after the frame is made, and is for the frame of the next call: before that, the
+// check's `bl` would overwrite x30, the return address.
 global_asm!(
     ".p2align 2",
     ".globl count, count_end",

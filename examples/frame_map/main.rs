@@ -1,7 +1,7 @@
-//! Code of a compiler that knows its frames: with a map of them, copied stacks are adjusted
-//! precisely.
+//! Code of a compiler that knows its frames. With a map of the frames, the runtime adjusts copied
+//! stacks precisely.
 //!
-//! The "compiled" code is a function of some small language, as a compiler would emit it. Each call
+//! The "compiled" code is a function of a small language, as a compiler would emit it. Each call
 //! has a cell of a list in its frame, which points to the cell of its caller:
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!         if n == 0 { sum(cell) } else { count(n - 1, address of cell) }
 //! ```
 //!
-//! `next` is an address of the stack and must move with it. `seal` looks like one and is a number:
-//! it must stay what it was. Only the compiler's own map can tell the two apart.
+//! `next` is an address of the stack and must move with it. `seal` looks like an address but is a
+//! number, which must not change. Only the compiler's own map can tell the two apart.
 
 use std::env;
 use std::ffi::c_void;
@@ -39,11 +39,11 @@ struct Cell {
     check: usize,
 }
 
-/// How many seals were found broken.
+/// The number of seals found broken.
 static BROKEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds up a list, and counts broken seals. It runs on the goroutine's stack without a check, as it
-/// needs little.
+/// needs little stack.
 unsafe extern "C" fn sum(list: *const Cell) -> usize {
     let (mut sum, mut next) = (0, list);
     // SAFETY: the cells are in the frames of the callers; the map has kept their addresses right.
@@ -57,10 +57,10 @@ unsafe extern "C" fn sum(list: *const Cell) -> usize {
     sum
 }
 
-/// What the compiler knows: in a frame of `count`, one word is an address of the stack.
+/// The compiler's map: in a frame of `count`, one word is an address of the stack.
 struct CountFrames;
 
-// SAFETY: `next` is the only one; and `count` keeps a frame pointer.
+// SAFETY: `next` is the only such word, and `count` keeps a frame pointer.
 unsafe impl FrameMap for CountFrames {
     fn slots(&self, frame: &Frame, slot: &mut dyn FnMut(usize)) {
         slot(frame.fp - 24);
@@ -78,7 +78,7 @@ unsafe extern "C" fn goroutine(_: *mut c_void) {
     RUNNING.done();
 }
 
-/// Runs `count` in a goroutine, and returns how many seals were broken.
+/// Runs `count` in a goroutine, and returns the number of broken seals.
 fn broken() -> usize {
     BROKEN.store(0, Ordering::Relaxed);
     RUNNING.add(1);
@@ -90,7 +90,8 @@ fn broken() -> usize {
 }
 
 fn main() {
-    // Stacks that have grown aren't kept: otherwise nothing would move the second time.
+    // Without this setting, stacks that have grown are kept, and nothing would move the second
+    // time.
     // SAFETY: there is no other thread yet.
     unsafe { env::set_var("GODEBUG", "stackkeep=0") };
     let main = || {

@@ -4,8 +4,8 @@ use std::arch::global_asm;
 
 use crate::sum;
 
-// The frame: check, seal, next and value at 8, 16, 24 and 32 below the saved rbp. In front of it is
-// the check that compilers emit: asm/x86_64/morestack.S explains it.
+// The frame: check, seal, next and value at 8, 16, 24 and 32 below the saved rbp. The function
+// begins with the check that compilers emit: asm/x86_64/morestack.S explains it.
 global_asm!(
     ".p2align 4",
     ".globl count, count_end",

@@ -1,8 +1,9 @@
-## Goroutines, channels and select for Nim, by gosched. `run` says how a program is compiled.
+## Goroutines, channels and select for Nim, by gosched. The script `run` shows how to compile a
+## program.
 ##
-## What a goroutine is passed, and what is sent, is moved there: a `ref` only if nobody else has it, which Nim checks
-## (`std/isolation`), because its counts of references aren't atomic. The handles here are counted atomically, and may
-## be copied to anywhere.
+## Arguments of goroutines and values that are sent are moved. Nim allows a `ref` only if nobody
+## else has it, and checks that (`std/isolation`), because its counts of references aren't atomic.
+## The handles here have atomic counts, and may be copied to anywhere.
 
 import std/[isolation, macros]
 export isolation
@@ -43,7 +44,7 @@ proc gosched_newproc(fn: Function; arg: pointer) {.importc.}
 proc nim_begin(task: pointer) {.importc, nodecl, noconv.}
 proc gosched_blocking(fn: Function; arg: pointer) {.importc, nodecl.}
 
-# Handles: none of what they stand for is on a stack, which may move.
+# Handles. The values behind them are never on a stack, which may move.
 
 type
   Counted[T] = object
@@ -92,8 +93,8 @@ proc launch*[A](fn: proc (args: A) {.nimcall, gcsafe.}; args: sink Isolated[A]) 
   gosched_newproc(nim_begin, task)
 
 macro go*(call: untyped): untyped =
-  ## `go f(a, b)`: a goroutine that runs `f`; `a` and `b` are computed here, and moved there. What it raises and doesn't
-  ## catch ends the program, as Go's panics do.
+  ## `go f(a, b)` starts a goroutine that runs `f`. `a` and `b` are computed by the caller, and
+  ## moved. An exception that the goroutine doesn't catch ends the program, as Go's panics do.
   call.expectKind nnkCall
   let
     fn = call[0]
@@ -110,13 +111,14 @@ proc ms*(n: int): int64 = n * 1_000_000
 proc sleep*(ns: int64) = gosched_sleep(ns)
 
 proc pass*() =
-  ## Lets others run.
+  ## Lets other goroutines run.
   gosched_yield()
 
 proc callClosure(p: pointer) {.noconv.} = cast[ptr proc ()](p)[]()
 
 proc blocking*(fn: proc ()) =
-  ## Calls what may block its thread, or needs much stack. It may raise, but not send, receive or wait.
+  ## Calls a proc that may block its thread, or needs much stack. It may raise, but not send,
+  ## receive or wait.
   gosched_blocking(callClosure, unsafeAddr fn)
 
 # Channels.
@@ -124,7 +126,7 @@ proc blocking*(fn: proc ()) =
 type
   Queue[T] = object
     raw: ptr RawChan
-    # Without a T in it, Nim 1.6 takes one destructor for the queues of all types.
+    # Without a field of type T, Nim 1.6 uses one destructor for the queues of all types.
     left: T
   Chan*[T] = object
     queue: Shared[Queue[T]]
@@ -154,16 +156,16 @@ template send*[T](c: Chan[T]; value: T) =
   c.send isolate(value)
 
 proc recv*[T](c: Chan[T]; value: var T): bool =
-  ## False if the channel is closed and empty.
+  ## Returns false if the channel is closed and empty.
   reset value
   gosched_chan_recv(c.raw, addr value) == resultDone
 
 proc recv*[T](c: Chan[T]): T =
-  ## The zero value if the channel is closed and empty.
+  ## Returns the zero value if the channel is closed and empty.
   discard c.recv(result)
 
 iterator items*[T](c: Chan[T]): T =
-  ## What comes until the channel is closed.
+  ## Yields values until the channel is closed and empty.
   var value: T
   while c.recv(value): yield move value
 
@@ -177,12 +179,12 @@ proc fire(c: Chan[int64]; ns: int64) =
   c.send ns
 
 proc after*(ns: int64): Chan[int64] =
-  ## Gets a value when the time is over.
+  ## Returns a channel that gets a value when the time is over.
   result = newChan[int64](1)
   go fire(result, ns)
 
 macro select*(branches: untyped): untyped =
-  ## Does one of several operations, as Go's `select`:
+  ## Performs one of several operations, like Go's `select`:
   ##
   ##     select:
   ##       jobs.recv(job, more): (if more: work job)
@@ -242,13 +244,13 @@ macro select*(branches: untyped): untyped =
     `chosen`
   result = newBlockStmt(result)
 
-# Locks, and groups of goroutines that are waited for.
+# Locks and wait groups.
 
 type
   Lock* = object
     free: Shared[uint32]
   Group = object
-    state: int64 # How many are left, times 1 << 32, and how many wait.
+    state: int64 # The number left, times 1 << 32, plus the number that wait.
     woken: uint32
   WaitGroup* = object
     group: Shared[Group]

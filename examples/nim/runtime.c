@@ -9,12 +9,12 @@ intptr_t NimThreadVarsSize(void);
 int nim_main(int argc, char **argv, char **env);
 
 /*
- * Nim's thread variables: the exception that is being handled, and whether one is on its way. They
- * are a goroutine's, not the thread's: Nim's procs keep their address from the first line to the
- * last, and may change threads in between.
+ * Nim's thread variables: the exception that is being handled, and whether one is being raised.
+ * They belong to the goroutine, not to the thread: a Nim proc keeps their address from its first
+ * line to its last, and may change threads in between.
  */
 
-/* The variables of a thread that isn't the runtime's. */
+/* The variables of a thread that isn't the scheduler's. */
 static __thread void *vars_of_thread;
 
 void *nim_vars(void)
@@ -22,7 +22,7 @@ void *nim_vars(void)
     return vars_of_thread ? vars_of_thread : gosched_slot(gosched_curg());
 }
 
-/* Nim calls this at the beginning of a thread of its own, and of the main goroutine. */
+/* Nim calls this at the start of each of its own threads, and of the main goroutine. */
 int nim_set_vars(void *vars)
 {
     if (!gosched_getg())
@@ -38,8 +38,8 @@ static void adjust_vars(struct gosched_g *g, const struct gosched_adjust_info *i
         gosched_adjust_pointer(info, &vars[i]);
 }
 
-/* Pointers to functions that need no more stack than there always is. If a function calls one of
- * them by its name, gold makes the caller ask for 16 KiB. */
+/* Pointers to functions that need little stack. If a function called them by name, gold would make
+ * the caller ask for 16 KiB. */
 void *(*nim_memcpy)(void *to, const void *from, size_t n) = memcpy;
 void *(*nim_memset)(void *p, int c, size_t n) = memset;
 int (*nim_memcmp)(const void *a, const void *b, size_t n) = memcmp;
@@ -50,8 +50,8 @@ static void clear_vars(void)
     nim_memset(gosched_slot(gosched_getg()), 0, GOSCHED_SLOT_SIZE);
 }
 
-/* malloc may need more stack than there is, and is called too often for each goroutine to have that
- * much. So it runs on the scheduler's stack. */
+/* malloc may need more stack than there is. It is called too often for each goroutine to grow a
+ * stack for it, so it runs on the scheduler's stack. */
 
 struct request {
     void *p;
@@ -116,14 +116,14 @@ void nim_unlock_file(FILE *file)
     gosched_releasem(m);
 }
 
-/* A goroutine begins without an exception. */
+/* A goroutine begins without an exception, so this clears the variables first. */
 void nim_begin(void *task)
 {
     clear_vars();
     ((struct nim_task *)task)->perform(task);
 }
 
-/* What Nim has at the top level of its modules runs on the main goroutine. */
+/* Nim's top-level code runs on the main goroutine. */
 
 struct program {
     int argc;

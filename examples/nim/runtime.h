@@ -1,5 +1,5 @@
-/* Included in front of all C that Nim generates: replaces its functions of threads and of malloc by
- * those in runtime.c. */
+/* Included before all C that Nim generates. It replaces calls of libc's functions for threads and
+ * of malloc by those in runtime.c. */
 #ifndef GOSCHED_NIM_RUNTIME_H
 #define GOSCHED_NIM_RUNTIME_H
 
@@ -24,7 +24,7 @@ extern size_t (*nim_strlen)(const char *s);
 void nim_lock_file(FILE *file);
 void nim_unlock_file(FILE *file);
 
-/* A Task in gosched.nim begins with this. */
+/* The head of a Task in gosched.nim. */
 struct nim_task {
     void (*perform)(void *task);
 };
@@ -32,7 +32,8 @@ struct nim_task {
 void nim_begin(void *task);
 
 #ifndef GOSCHED_NIM_RUNTIME
-/* With --tlsEmulation:on, Nim's thread variables are one struct, and these are how it is found. */
+/* With --tlsEmulation:on, Nim's thread variables are one struct, and Nim finds it by these
+ * calls. */
 #define pthread_getspecific(key) nim_vars()
 #define pthread_setspecific(key, vars) nim_set_vars(vars)
 #define malloc nim_malloc

@@ -1,7 +1,8 @@
 /*
  * Step 5: a collector that knows nothing of the compiler. It stops the world and marks each cell
- * whose address may be in a word of the stacks, of registers or of other cells. It frees the rest.
- * Go's collector does this beside the program, with maps of each frame; the calls are the same.
+ * whose address may be in a word of the stacks, of registers or of other cells. It frees all other
+ * cells. Go's collector works while the program runs, with maps of each frame; the calls are the
+ * same.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 enum { CELLS = 1 << 16, GOROUTINES = 16, TREES = 50, DEPTH = 9 };
 
-/* A node of a tree, and the one kind of cell that there is. */
+/* A node of a tree. All cells of the heap are of this type. */
 struct cell {
     struct cell *left, *right;
 };
@@ -24,7 +25,7 @@ static struct cell *unused_cells;
 static struct cell *grey[CELLS];
 static int ngrey, collections;
 
-/* Marks the cell that an address is in, if it is in one. */
+/* Marks the cell that contains an address, if there is one. */
 static void mark(uintptr_t address)
 {
     uintptr_t at = (address - (uintptr_t)cells) / sizeof *cells;
@@ -46,7 +47,8 @@ static void mark_range(uintptr_t lo, uintptr_t hi, void *unused)
     (void)unused;
 }
 
-/* Suspends a goroutine and scans it: one in a system call would go on, also in a stopped world. */
+/* Suspends a goroutine and scans it. Without that, a goroutine in a system call could go on, even
+ * in a stopped world. */
 static void scan(struct gosched_g *g, void *unused)
 {
     struct gosched_suspend_state state;
@@ -56,8 +58,8 @@ static void scan(struct gosched_g *g, void *unused)
     gosched_resume_g(&state);
 }
 
-/* On the scheduler's stack. The goroutine that collects is waiting meanwhile, so that its own stack
- * can be scanned, too. */
+/* Runs on the scheduler's stack. The goroutine that collects is waiting meanwhile, so that its own
+ * stack can be scanned, too. */
 static void mark_and_sweep(void *me)
 {
     gosched_cas_g_to_waiting(me, GOSCHED_GRUNNING, GOSCHED_WAIT_REASON_NONE);

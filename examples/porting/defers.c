@@ -1,8 +1,8 @@
 /*
- * Step 2: what a language keeps with a goroutine. Deferred calls are a list, whose head is a word
- * in the goroutine; their records are on its stack here, and linked in the heap there: when the
- * stack moves, the port adjusts what the scheduler can't know. And a panic that nobody recovers
- * ends the process in Go's words.
+ * Step 2: data that a language keeps with a goroutine. Deferred calls are a list, whose head is a
+ * word in the goroutine. Its records are in the heap, and each points to a frame on the stack. When
+ * the stack moves, the port adjusts these pointers, because the scheduler doesn't know them. A
+ * panic that nobody recovers ends the process in Go's words.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "gosched.h"
 
-/* A deferred call, in the heap. Its frame is on the stack. */
+/* A deferred call. This record is in the heap, and its frame on the stack. */
 struct defer {
     struct defer *next;
     void (*call)(intptr_t *frame);
@@ -21,7 +21,7 @@ static void defer(void (*call)(intptr_t *), intptr_t *frame)
 {
     struct defer **head = (struct defer **)gosched_defer(gosched_getg());
     struct defer *record;
-    /* malloc takes more than a copying stack has. */
+    /* malloc needs more stack than a copying stack may have. */
     gosched_ensure_stack(16 << 10);
     record = malloc(sizeof *record);
     /* The stack may just have moved, and `frame` with it. From here until the record is in the
@@ -42,7 +42,7 @@ static void run_deferred(void)
     }
 }
 
-/* The hook: a stack has moved, and the records in the heap point to where it was. */
+/* The hook: adjusts the records in the heap, which point to where the stack was. */
 static void moved(struct gosched_g *g, const struct gosched_adjust_info *info)
 {
     for (struct defer *record = *gosched_defer(g); record; record = record->next)

@@ -1,14 +1,14 @@
 /*
- * Step 1: goroutines that wait for each other. A first goroutine on a copying stack, as those of a
- * language are; a lock of the scheduler's, and a group of goroutines that are waited for, made of
- * it.
+ * Step 1: goroutines that wait for each other. It has a first goroutine on a copying stack, as a
+ * language's goroutines are; a lock of the scheduler's; and a group of goroutines to wait for,
+ * built on the lock.
  */
 #include <stdint.h>
 #include <stdio.h>
 
 #include "gosched.h"
 
-/* Go's WaitGroup, for one that waits. */
+/* Go's WaitGroup, for one goroutine that waits. */
 struct group {
     struct gosched_mutex lock;
     intptr_t left;
@@ -48,7 +48,7 @@ static void square(void *i)
     group_done(&group);
 }
 
-/* printf takes more than a copying stack has. */
+/* printf needs more stack than a copying stack may have. */
 static void print(void *unused)
 {
     printf("%jd\n", (intmax_t)sum);

@@ -1,7 +1,7 @@
 /*
- * Step 4: loops that no check interrupts. Code in the section gosched_preemptible is stopped
- * between any two of its instructions. For objects that a compiler has made already, objcopy names
- * their section so:
+ * Step 4: loops without checks. Code in the section gosched_preemptible may be stopped between any
+ * two of its instructions. In objects that a compiler has made already, objcopy can rename the
+ * section:
  *
  *     objcopy --rename-section .text=gosched_preemptible loop.o
  */

@@ -1,6 +1,6 @@
 /*
- * Step 3: what a language waits for besides other goroutines. A timer that calls a function of the
- * port's, a descriptor by way of the poller, a call that blocks, a nil channel.
+ * Step 3: waits for things other than goroutines: a timer that calls a function of the port's, a
+ * descriptor by way of the poller, a call that blocks, and a nil channel.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static struct gosched_chan *after(int64_t ns)
 
 static int pipe_of[2];
 
-/* A call that blocks its thread, on the scheduler's stack. */
+/* Blocks its thread. It runs on the scheduler's stack. */
 static void write_late(void *unused)
 {
     (void)unused;
@@ -52,7 +52,7 @@ static void try_read(void *into)
     ((char *)into)[n > 0 ? n : 0] = 0;
 }
 
-/* Go's read of a descriptor: it tries, and waits where there is nothing. */
+/* Go's read of a descriptor: it tries, and waits if there is nothing to read. */
 static enum gosched_poll_result read_polled(char *into)
 {
     struct gosched_poll_desc *pd;

@@ -1,5 +1,5 @@
-// A binary search tree whose nodes are in the frames of a recursion. Nobody has chosen a stack size
-// for it: compiled with -fsplit-stack, each prologue checks whether its frame fits.
+// A binary search tree whose nodes are in the frames of a recursion. No stack size was chosen for
+// it: compiled with -fsplit-stack, each prologue checks whether its frame fits.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,14 +15,13 @@ static uint64_t next(uint64_t *seed)
     return *seed >> 20;
 }
 
-// The sum of the keys below a node; as deep as the tree.
+// Returns the sum of the keys below a node. It recurses as deep as the tree.
 __attribute__((noinline)) static uint64_t sum(const struct node *node)
 {
     return node ? sum(node->left) + node->key + sum(node->right) : 0;
 }
 
-// Inserts `n` random keys, each in a frame below the last, and then sums up the tree from the
-// deepest of these frames.
+// Inserts `n` random keys, each in a frame below the last. The deepest frame then sums up the tree.
 __attribute__((noinline)) static uint64_t insert(struct node *root, uint64_t n, uint64_t *seed)
 {
     if (n == 0)
@@ -33,12 +32,12 @@ __attribute__((noinline)) static uint64_t insert(struct node *root, uint64_t n, 
         place = node.key < (*place)->key ? &(*place)->left : &(*place)->right;
     *place = &node;
     uint64_t total = insert(root, n - 1, seed);
-    // Of use until here: it stays where others point to.
+    // Keeps the node in its frame until here, as others point to it.
     __asm__ volatile("" : : "r"(&node) : "memory");
     return total;
 }
 
-// The difference between the sum of a tree of `n` nodes and that of its keys: 0, if all is well.
+// Returns the sum of a tree of `n` nodes minus the sum of its keys: 0, if all is well.
 uint64_t tree(uint64_t n)
 {
     uint64_t seed = n, again = n, expected = 0;

@@ -1,5 +1,5 @@
-//! What the programs here share. Each is ordinary blocking code: it runs on goroutines, or on
-//! threads with the argument `--threads`.
+//! Code that the programs here share. Each program is ordinary blocking code: it runs on goroutines
+//! or, with the argument `--threads`, on threads.
 
 #![forbid(unsafe_code)]
 
@@ -18,21 +18,21 @@ use rustix::time::{ClockId, clock_gettime};
 /// An error of any kind.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// How many threads there may be besides those that run goroutines and those of libraries: the
-/// program's first, the scheduler's own, and the one that counts threads here.
+/// The most threads besides those that run goroutines and those of libraries: the program's first
+/// thread, the scheduler's own, and the thread that counts threads here.
 const OTHER_THREADS: usize = 10;
 
-/// How many descriptors a program has besides those of its connections, at most.
+/// The most descriptors that a program has besides those of its connections.
 const OTHER_DESCRIPTORS: usize = 200;
 
 static ON_THREADS: LazyLock<bool> = LazyLock::new(|| env::args().any(|arg| arg == "--threads"));
 
-/// Calls `main` on a goroutine, where std's waits park. With `--threads` it is called here.
+/// Calls `main` on a goroutine, where std's waits park. With `--threads`, calls it on this thread.
 ///
 /// # Errors
 /// Those of `main`, and the kernel's.
 pub fn run(main: impl FnOnce() -> Result<(), Failure> + Send) -> Result<(), Failure> {
-    // Where a shell's limit is 1,024, thousands of connections with both ends here are too many.
+    // A shell's limit may be 1,024, too low for thousands of connections with both ends here.
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
@@ -78,7 +78,7 @@ pub fn for_each(
     ends.iter().try_for_each(|end| end.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
-/// Begins to serve at a new port: each connection has a goroutine or thread of its own.
+/// Begins to serve at a new port. Each connection gets a goroutine or thread of its own.
 ///
 /// # Errors
 /// If there is no port.
@@ -86,8 +86,8 @@ pub fn serve(
     converse: impl Fn(TcpStream) -> Result<(), Failure> + Send + Sync + 'static,
 ) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    // By default there is room for 128 connections that aren't accepted yet. Thousands come at once
-    // here, and the kernel tries again after a second where there is no room.
+    // By default the kernel holds at most 128 connections that aren't accepted yet. Thousands come
+    // at once here, and a client whose connection finds no room tries again only after a second.
     rustix::net::listen(&listener, 4096)?;
     let (address, converse) = (listener.local_addr()?, Arc::new(converse));
     spawn(move || {
@@ -103,21 +103,21 @@ pub fn serve(
     Ok(address)
 }
 
-/// The number of connections that there may be, `wanted` at most: each takes this number of
-/// descriptors here.
+/// Returns how many connections there may be, at most `wanted`. Each takes `descriptors`
+/// descriptors in this process.
 pub fn connections(wanted: usize, descriptors: usize) -> usize {
     let limit = getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| limit as usize);
     wanted.min(limit.saturating_sub(OTHER_DESCRIPTORS) / descriptors)
 }
 
-/// Calls `work`, and prints its time, threads and memory. Libraries have `library_threads` of their
-/// own at most, which goroutines don't change.
+/// Calls `work`, and prints its time, threads and memory. Libraries may have `library_threads`
+/// threads of their own, whether goroutines are used or not.
 ///
 /// # Errors
 /// Those of `work`.
 ///
 /// # Panics
-/// If goroutines had too many threads.
+/// If there were too many threads for goroutines.
 pub fn measure(
     what: &str,
     library_threads: usize,
@@ -138,10 +138,10 @@ pub fn measure(
     Ok(())
 }
 
-/// How often a goroutine kept its thread, so that others needed one: it has blocked the thread, or
-/// has computed for long. That is rare on a machine that has nothing else to do. Elsewhere the
-/// thread that has malloc's lock may not run for a while. Then each goroutine that wants the lock
-/// blocks its thread.
+/// Returns how often a goroutine kept its thread, so that others needed another thread: the
+/// goroutine blocked its thread, or computed for long. That is rare on an otherwise idle machine.
+/// On a busy one, the thread that holds malloc's lock may not run for a while, and each goroutine
+/// that wants the lock then blocks its thread.
 fn times_detached() -> usize {
     let times = |why| match metrics::read(&format!("/gosched/detachments/{why}:goroutines")) {
         Some(metrics::Value::Uint64(times)) => times as usize,
@@ -150,13 +150,13 @@ fn times_detached() -> usize {
     times("blocked") + times("computing")
 }
 
-/// Seconds for which processors have run this process.
+/// Returns the processor time of this process, in seconds.
 fn processor_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Calls `f`; returns its result, and how many threads there were at most. It counts them each
+/// Calls `f`. Returns its result, and the largest number of threads, which is read each
 /// millisecond.
 fn watching_threads<R>(f: impl FnOnce() -> R) -> (R, usize) {
     thread::scope(|s| {
@@ -174,7 +174,7 @@ fn watching_threads<R>(f: impl FnOnce() -> R) -> (R, usize) {
     })
 }
 
-/// A number of `/proc/self/status`.
+/// Returns a number from `/proc/self/status`.
 fn of_status(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("this system has /proc");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the line is there");

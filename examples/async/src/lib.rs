@@ -1,5 +1,5 @@
-//! What the programs here share: each asks ten thousand times at once, from goroutines and in plain
-//! tokio.
+//! Code that the programs here share: each makes ten thousand requests at once, from goroutines and
+//! in plain tokio.
 
 #![forbid(unsafe_code)]
 
@@ -15,25 +15,25 @@ use gosched::sync::err_group;
 use gosched::tokio::{block_on, handle};
 use tokio::task::JoinSet;
 
-/// Whatever goes wrong.
+/// An error of any kind.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// How many ask at once.
+/// The number of requests at once.
 pub const REQUESTS: usize = 10_000;
 
-/// How often each of the two kinds does.
+/// The number of rounds of either kind.
 const ROUNDS: usize = 5;
 
-/// How many threads there may be besides those that run tasks and goroutines: the program's first,
-/// both schedulers' own, those of a database's connections. A thread for each request that waits
-/// would be ten thousand.
+/// The most threads besides those that run tasks and goroutines: the program's first thread, both
+/// schedulers' own, and those of a database's connections. With a thread for each waiting request
+/// there would be ten thousand.
 const OTHER_THREADS: usize = 32;
 
-/// Asks from goroutines, and in tasks of tokio's, in turn, and prints what a request costs.
-/// `ask_task` does in plain tokio what `ask` does.
+/// Makes the requests from goroutines and in tasks of tokio's, in turn, and prints the time that a
+/// request takes. `ask_task` does in plain tokio what `ask` does.
 ///
 /// # Errors
-/// The first that a request ends with.
+/// The first error of a request.
 ///
 /// # Panics
 /// If a request has no answer, or there were too many threads.
@@ -45,7 +45,7 @@ where
     F: Future<Output = Result<(), Failure>>,
     T: Future<Output = Result<(), Failure>> + Send + 'static,
 {
-    // Connections are made, and prepared, before the time is taken.
+    // This round makes and prepares the connections, before the time is taken.
     from_goroutines(&ask)?;
     let (mut ours, mut plain) = (Vec::new(), Vec::new());
     let (result, peak) = watching_threads(|| {
@@ -67,7 +67,7 @@ where
     Ok(())
 }
 
-/// Microseconds for a request.
+/// Returns the microseconds that a request takes, from goroutines.
 fn from_goroutines<F>(ask: &(impl Fn(usize) -> F + Sync)) -> Result<f64, Failure>
 where
     F: Future<Output = Result<(), Failure>>,
@@ -88,19 +88,19 @@ where
     Ok(per_request(begin))
 }
 
-/// The future, in a task of tokio's: what it waits for wakes the task, on a thread of tokio's, and
-/// only its end wakes the goroutine. That takes less time where a future waits often, and more
-/// where it seldom does.
+/// Runs the future in a task of tokio's. Events wake the task, on a thread of tokio's, and only the
+/// end of the future wakes the goroutine. That takes less time if the future waits often, and more
+/// if it seldom waits.
 ///
 /// # Errors
-/// As the future.
+/// The error of the future.
 pub async fn in_task<T: Send + 'static>(
     future: impl Future<Output = Result<T, Failure>> + Send + 'static,
 ) -> Result<T, Failure> {
     handle().spawn(future).await?
 }
 
-/// The same of tasks.
+/// Returns the microseconds that a request takes, in tasks.
 fn from_tasks<T>(ask: impl Fn(usize) -> T + Send + 'static) -> Result<f64, Failure>
 where
     T: Future<Output = Result<(), Failure>> + Send + 'static,
@@ -130,7 +130,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// What `f` returns, and how many threads there were at most meanwhile.
+/// Returns the result of `f`, and the largest number of threads meanwhile.
 fn watching_threads<R>(f: impl FnOnce() -> R) -> (R, usize) {
     let (done, peak) = (AtomicBool::new(false), AtomicUsize::new(0));
     let result = thread::scope(|s| {

@@ -1,7 +1,7 @@
 // System calls. Package syscall calls functions of the C library between syscall.Entersyscall and
-// Exitsyscall, which room.S has. In between the goroutine's stack must not move, and errno, which
-// is the thread's, isn't read yet when it is over. So what libgo has of C there is here without
-// checks of the stack.
+// Exitsyscall, which are in room.S. Between the two, the stack of the goroutine must not move, and
+// the thread's errno must stay: Go code reads it only after the call. So libgo's C functions for
+// system calls are here, without checks of the stack.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ NO_CHECK void SetErrno(integer error)
     errno = error;
 }
 
-// Functions of variable arguments, which Go code can't call.
+// Functions with variable arguments, which Go code can't call.
 
 NO_CHECK int __go_open64(char *path, int flags, mode_t mode)
 {
@@ -79,8 +79,8 @@ NO_CHECK uintptr_t __go_syscall6(uintptr_t number, uintptr_t a, uintptr_t b, uin
     return syscall(number, a, b, c, d, e, f);
 }
 
-// Functions that take much stack run on the scheduler's, which has it. The linker makes calls of
-// them calls of these (--wrap).
+// Functions that need much stack run on the scheduler's stack, which is large. The linker redirects
+// calls of them to these wrappers (--wrap).
 
 typedef long function(long, long, long, long, long, long, long);
 struct call { function *function; long arguments[7], result; };

@@ -1,7 +1,7 @@
 // Channels and select: gosched's. Go's chan.go and select.go.
 //
-// gosched says what became of an operation; that a send to a closed channel is a panic, is Go's
-// rule. len(c) and cap(c) are no calls: gccgo reads a channel's first two words.
+// gosched returns the result of an operation. The rule that a send to a closed channel panics is
+// Go's. len(c) and cap(c) are no calls: gccgo reads a channel's first two words.
 
 #include <limits.h>
 
@@ -35,7 +35,7 @@ chan *reflect_makechan(const struct chantype *type, integer size)
     return makechan(type, size);
 }
 
-// Whether a send that ended so was done.
+// Returns whether a send with this result was done.
 static bool sent(enum gosched_result result)
 {
     if (result == GOSCHED_RESULT_CLOSED)
@@ -105,7 +105,7 @@ void reflect_chanclose(chan *c)
     closechan(c);
 }
 
-// `order` is libgo's room for what gosched has its own room for.
+// libgo passes scratch memory as `order`; gosched has its own.
 struct chosen selectgo(const struct gosched_case *cases, uint16_t *order, integer nsends, integer nrecvs,
                        bool block) GO("runtime.selectgo");
 struct chosen selectgo(const struct gosched_case *cases, uint16_t *order, integer nsends, integer nrecvs,

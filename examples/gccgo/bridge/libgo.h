@@ -1,4 +1,4 @@
-// What the bridge knows of gccgo's calls and of libgo's structures: those of GCC 12.
+// gccgo's calls and libgo's structures, as the bridge uses them: those of GCC 12.
 #ifndef LIBGO_H
 #define LIBGO_H
 
@@ -8,11 +8,11 @@
 
 #include "gosched.h"
 
-// The name that gccgo gives to a function or a variable of Go.
+// The symbol that gccgo gives to a function or a variable of Go.
 #define GO(name) __asm__(name)
 
-// A function without a check of the stack: it runs where that must not move, or on another stack
-// than the goroutine's.
+// Marks a function without a check of the stack: it runs where the stack must not move, or on a
+// stack other than the goroutine's.
 #define NO_CHECK __attribute__((no_split_stack))
 
 // Go's `int`, `string`, `[]T` and `interface{}`.
@@ -27,7 +27,7 @@ struct closure { void *code; };
 #define CALL(type, closure, ...) \
     __builtin_call_with_static_chain(((type)(closure)->code)(__VA_ARGS__), (closure))
 
-// Only what is used here is named; the rest is as long as it is in libgo.
+// Only the fields that are used here have names. The struct is as large as libgo's.
 struct type { uintptr_t size, ptrdata, rest[6]; };
 struct chantype { struct type type; const struct type *elem; };
 
@@ -42,7 +42,7 @@ struct defer {
     bool makefunc_can_recover, heap;
 };
 
-// libgo's m. Only code that stays libgo's looks at it: each goroutine has one of its own.
+// libgo's m. Only code that remains libgo's uses it. Each goroutine has an m of its own.
 struct m {
     struct g *g0;
     uint64_t unused0[19];
@@ -52,8 +52,8 @@ struct m {
     uint64_t unused2[2], fastrand, unused3[8];
 };
 
-// libgo's g: the panics, the deferred calls and the exception of a goroutine. All else that libgo
-// has there, gosched has in its own G.
+// libgo's g: the panics, the deferred calls and the exception of a goroutine. gosched has all other
+// fields of libgo's g in its own G.
 struct g {
     void *panic;
     struct defer *defer;
@@ -75,19 +75,20 @@ _Static_assert(offsetof(struct m, curg) == 160 && offsetof(struct m, dying) == 2
 _Static_assert(offsetof(struct g, goid) == 56 && offsetof(struct g, sig) == 144 &&
                offsetof(struct g, sigcode0) == 176 && offsetof(struct g, exception) == 264, "libgo's g");
 
-// libgo's g of the goroutine, or of the stack of the scheduler, that runs this.
+// Returns libgo's g of the caller: of the goroutine, or of the scheduler's stack.
 struct g *getg(void) GO("runtime.getg");
 
-// libgo's g of a goroutine, or NULL if it hasn't begun.
+// Returns libgo's g of a goroutine, or NULL if the goroutine hasn't begun.
 struct g *g_of(struct gosched_g *gp);
 
-// The end of a goroutine whose deferred calls have run.
+// Ends a goroutine whose deferred calls have run.
 _Noreturn void goexit(void);
 
-// Zeroed memory that the collector, if there were one, would look after.
+// Returns zeroed memory. A collector, if there were one, would manage it.
 void *mallocgc(uintptr_t size, const struct type *type, bool zero) GO("runtime.mallocgc");
 
-// Handlers of faults, and what adjusts the records of deferred calls when a stack moves.
+// Installs handlers of faults, and the hook that adjusts the records of deferred calls when a stack
+// moves.
 void prepare_panics(void);
 
 // Panics with a runtime.Error of this text.

@@ -10,7 +10,7 @@
 
 static uintptr_t first, next, objects;
 
-// Only address space: the kernel gives a page, with zeros in it, when it is first touched.
+// Reserves address space only: the kernel provides a page of zeros when the page is first touched.
 __attribute__((constructor)) static void reserve(void)
 {
     void *heap = mmap(NULL, HEAP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,5 +1,5 @@
-// What libgo's scheduler and collector would call if they were in use. That code is still in its
-// object, beside maps, strings and panics, and the linker wants to know of these.
+// Functions that libgo's scheduler and collector would call if they were in use. Their code is
+// still in the same object as maps, strings and panics, so the linker needs these functions.
 
 #include "libgo.h"
 

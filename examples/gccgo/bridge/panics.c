@@ -1,7 +1,7 @@
-// Panics. Raising, deferring and recovering stay libgo's: it unwinds with libgcc's unwinder, which
-// works on stacks that move if they don't while it runs. This file makes room for it, adjusts what
-// libgo keeps of a stack outside of it, makes panics of faults, and is the end of a program that
-// doesn't recover.
+// Panics. libgo still raises, defers and recovers: it unwinds with libgcc's unwinder, which works
+// on copying stacks as long as they don't move meanwhile. This file makes room for the unwinder,
+// adjusts what libgo keeps of a stack outside of it, makes panics of faults, and ends a program
+// that doesn't recover.
 
 #include <signal.h>
 #include <string.h>
@@ -31,16 +31,17 @@ static void push(struct defer *d, bool *frame, uintptr_t pfn, void *arg)
     g->defer = d;
 }
 
-// A `defer` statement that may be executed more than once. libgo would take the record from its P,
-// and give it back there, but for those that aren't of the heap.
+// A `defer` statement that may be executed more than once. libgo would take the record from its P
+// and later give it back there, unless the record isn't from the heap.
 void deferproc(bool *frame, uintptr_t pfn, void *arg) GO("runtime.deferproc");
 void deferproc(bool *frame, uintptr_t pfn, void *arg)
 {
     push(mallocgc(sizeof(struct defer), NULL, true), frame, pfn, arg);
 }
 
-// The same for one that is executed once, with its record in the frame. Its last word is written as
-// a whole here, or what it has left of an older address could be taken for one.
+// A `defer` statement that is executed once, with its record in the frame. The memset also writes
+// the record's last word as a whole: otherwise what is left there of an older address could be
+// taken for one.
 void deferproc_stack(struct defer *d, bool *frame, uintptr_t pfn, void *arg) GO("runtime.deferprocStack");
 void deferproc_stack(struct defer *d, bool *frame, uintptr_t pfn, void *arg)
 {
@@ -50,7 +51,7 @@ void deferproc_stack(struct defer *d, bool *frame, uintptr_t pfn, void *arg)
 
 // ---- Stacks that move
 
-// libgcc's exception. While one is thrown it has the address of the frame that catches it.
+// libgcc's exception. While it is thrown, it has the address of the frame that catches it.
 struct unwinding { uint64_t class; void *cleanup; uintptr_t private1, private2; };
 
 static void adjust(const struct gosched_adjust_info *info, void *place)
@@ -58,8 +59,8 @@ static void adjust(const struct gosched_adjust_info *info, void *place)
     gosched_adjust_pointer(info, place);
 }
 
-// What libgo keeps in the heap of a stack that moves. A record that is itself on the stack has been
-// adjusted with it.
+// Adjusts what libgo keeps in the heap of a stack that moves. A record on the stack itself has been
+// adjusted with the stack.
 static void copystack(struct gosched_g *gp, const struct gosched_adjust_info *info)
 {
     struct g *g = g_of(gp);
@@ -99,8 +100,8 @@ void panic_of_fault(void)
     panicmem();
 }
 
-// Where a fault goes on: as if the instruction had called it. It aligns the stack, which at an
-// instruction in the middle of a function may be anything.
+// A fault continues here, as if the instruction had called this. It aligns the stack, which may
+// have any alignment in the middle of a function.
 __asm__(".pushsection .text\n"
         "sigpanic: .cfi_startproc\n"
         "  push %rbp\n  .cfi_def_cfa_offset 16\n  .cfi_offset %rbp, -16\n"
@@ -118,14 +119,14 @@ NO_CHECK static void handle(int sig, siginfo_t *info, void *context)
     greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t pc = regs[REG_RIP], *sp = (uintptr_t *)regs[REG_RSP];
     if (is_go(pc)) {
-        // The unwinder looks before what it takes for a return address.
+        // The unwinder looks up the instruction before what it takes for a return address.
         *--sp = pc + 1;
     } else if (pc && !is_go(*sp)) {
         next_handler[sig].sa_sigaction(sig, info, context);
         return;
     }
-    // Otherwise a function without a frame, such as memmove, was called by Go: its caller panics.
-    // So it does if it has called a function that is nil.
+    // Otherwise Go code has called a function without a frame, such as memmove, or a nil function:
+    // the caller panics.
     regs[REG_RSP] = (greg_t)sp;
     regs[REG_RIP] = (greg_t)sigpanic;
     struct g *g = getg();
@@ -161,8 +162,9 @@ static void print(const char *text)
     printstring((struct string){ text, strlen(text) });
 }
 
-// A panic that nobody has recovered, or a throw, is to be printed: by one at a time, and the first
-// ends the program. libgo would stop its own Ms first, and complain that its heap isn't there.
+// Begins to print a throw, or a panic that nobody has recovered. One goroutine prints at a time,
+// and the first ends the program. libgo would stop its own Ms first, and complain that its heap
+// isn't there.
 bool startpanic(void) GO("runtime.startpanic__m");
 bool startpanic(void)
 {

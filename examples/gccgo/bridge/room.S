@@ -14,7 +14,8 @@ name:   .cfi_startproc;                 \
         .cfi_endproc
 
         .text
-// libgcc's unwinder, and libbacktrace. The linker makes calls to them call these instead (--wrap).
+// libgcc's unwinder, and libbacktrace. The linker redirects calls of them to these entries
+// (--wrap).
         ROOM(__wrap__Unwind_RaiseException, 16384, __real__Unwind_RaiseException)
         ROOM(__wrap__Unwind_Resume, 16384, __real__Unwind_Resume)
         ROOM(__wrap__Unwind_Resume_or_Rethrow, 16384, __real__Unwind_Resume_or_Rethrow)

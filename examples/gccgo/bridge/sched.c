@@ -2,12 +2,11 @@
 
 #include "libgo.h"
 
-// gccgo inlines small functions of a package in others, so Gosched and NumGoroutine can't be
-// replaced; what they call can.
+// gccgo inlines small functions of one package in another. So Gosched and NumGoroutine can't be
+// replaced, but the functions that they call can.
 extern const struct closure gosched_m GO("runtime.gosched__m..f");
 
-// Where libgo goes to the scheduler's stack and doesn't come back from there: Gosched and Goexit do
-// so.
+// Called where libgo goes to the scheduler's stack and doesn't come back: by Gosched and Goexit.
 void mcall(const struct closure *f) GO("runtime.mcall");
 void mcall(const struct closure *f)
 {
@@ -53,8 +52,8 @@ void UnlockOSThread(void)
     gosched_unlock_os_thread();
 }
 
-// libgo's profiler of the processor would look at its own goroutines. A profile has a head, and is
-// empty.
+// libgo's CPU profiler would look at libgo's own goroutines. Here a profile has a head and no
+// samples.
 void set_cpu_profile_rate(integer hz) GO("runtime.SetCPUProfileRate");
 void set_cpu_profile_rate(integer hz)
 {
@@ -72,8 +71,8 @@ struct profile read_profile(void)
     return (struct profile){ { head, 3, 3 }, { no_tag, 1, 1 }, true };
 }
 
-// Few functions of libgo's that stay its own park, such as a select without cases by reflection.
-// None of them has something to do once the goroutine is off its stack.
+// Few functions that remain libgo's park, such as a select without cases by reflection. None of
+// them has anything to do once the goroutine is off its stack.
 void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t event, integer skip)
     GO("runtime.gopark");
 void gopark(const struct closure *unlockf, void *lock, uint8_t reason, uint8_t event, integer skip)
@@ -111,7 +110,7 @@ void systemstack(struct closure *f)
     gosched_systemstack(call_closure, f);
 }
 
-// libgo's `mutex` is one word, as gosched's.
+// libgo's `mutex` is one word, like gosched's.
 void lock2(struct gosched_mutex *mutex) GO("runtime.lock2");
 void lock2(struct gosched_mutex *mutex)
 {

@@ -1,4 +1,4 @@
-// The start of a program, and libgo's own data of a goroutine: Go's rt0_go, main and getg.
+// The start of a program, and libgo's own data for a goroutine: Go's rt0_go, main and getg.
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@ void init_all(void) GO("__go_init_main");
 void main_main(void) GO("main.main");
 
 
-// A goroutine as libgo sees it, and what it runs. Its address is in the slot of gosched's G.
+// A goroutine as libgo sees it, and the function that it runs. The slot of gosched's G has its
+// address.
 struct goroutine {
     struct g g;
     struct m m;
@@ -24,7 +25,7 @@ struct goroutine {
     struct goroutine *next;
 };
 
-// Those that have ended, for the next to use.
+// Structs of goroutines that have ended, for the next to use.
 static struct goroutine *unused;
 static struct gosched_mutex unused_lock;
 
@@ -43,7 +44,7 @@ static struct goroutine *new_goroutine(void (*fn)(void *), void *arg)
     if (!this)
         this = mallocgc(sizeof *this, NULL, true);
     this->g.m = &this->m;
-    // As if it always ran: libgo asks only goroutines that run.
+    // The goroutine seems to run always: libgo asks only about goroutines that run.
     this->m.curg = &this->g;
     this->g.atomicstatus = 2;
     this->fn = fn;
@@ -51,7 +52,8 @@ static struct goroutine *new_goroutine(void (*fn)(void *), void *arg)
     return this;
 }
 
-// Frees the data in the slot of a goroutine that ends: no panic and no deferred call is left in it.
+// Frees the struct in the slot of a goroutine that ends: no panic and no deferred call is left in
+// it.
 static void free_goroutine(void)
 {
     struct goroutine *this = *slot();
@@ -69,7 +71,7 @@ struct g *g_of(struct gosched_g *gp)
 }
 
 // libgo prints on a thread's own stack and on the scheduler's, too. This function makes no check,
-// because a signal handler calls it on a stack that isn't the goroutine's.
+// because a signal handler calls it on a stack other than the goroutine's.
 NO_CHECK struct g *getg(void)
 {
     static __thread struct m m;
@@ -135,8 +137,8 @@ int main(int argc, char **argv)
     return gosched_run_copying(main_goroutine, &arguments, NULL);
 }
 
-// A `go` statement of libgo's own runtime: a collector that is asked for now and then, and the
-// like. The runtime counts such goroutines that haven't begun yet, and NumGoroutine waits for them.
+// A `go` statement of libgo's own runtime: for its collector, and the like. libgo counts such
+// goroutines until they have begun, and NumGoroutine waits for that.
 extern uint32_t expected_system_goroutines GO("runtime.expectedSystemGoroutines");
 
 void own_go(void (*fn)(void *), void *arg) GO("runtime.go");
@@ -146,7 +148,7 @@ void own_go(void (*fn)(void *), void *arg)
     expected_system_goroutines = 0;
 }
 
-// gccgo leaves calls of this function if variables are to be zeroed first. It would clear the
-// padding of a struct, which is zero then.
+// gccgo emits calls of this function if variables are to be zeroed first. It would clear the
+// padding of a struct, which is zero already.
 void clear_padding(void) __asm__("__builtin_clear_padding");
 NO_CHECK void clear_padding(void) {}

@@ -1,4 +1,4 @@
-// What package sync asks of the scheduler: Go's sema.go.
+// The functions of the scheduler that package sync calls: Go's sema.go.
 
 #include "libgo.h"
 

@@ -2,7 +2,7 @@
 
 #include "libgo.h"
 
-// libgo's runtimeTimer. Its first word, there the P, is here gosched's timer.
+// libgo's runtimeTimer. Its first word, libgo's pointer to the P, is gosched's timer here.
 struct timer {
     struct gosched_timer *timer;
     int64_t when, period;
@@ -19,8 +19,8 @@ void Sleep(int64_t ns)
     gosched_sleep(ns);
 }
 
-// A timer is due; this is the scheduler's stack. The function is one of package time's, which wait
-// for nothing.
+// Called on the scheduler's stack when a timer is due. The timer's function is from package time,
+// and doesn't wait.
 static void fire(void *arg, uintptr_t seq)
 {
     (void)seq;

@@ -1,4 +1,4 @@
-// Two goroutines hand a value to and fro, without a buffer: a round is two switches.
+// Two goroutines hand a value to and fro over channels without a buffer: a round is two switches.
 package main
 
 import (

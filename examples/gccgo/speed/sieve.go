@@ -1,4 +1,4 @@
-// A goroutine for each prime, and each drops its multiples.
+// A goroutine for each prime. Each drops the multiples of its prime.
 package main
 
 import (

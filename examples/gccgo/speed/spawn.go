@@ -1,4 +1,4 @@
-// Goroutines are made, a thousand at a time, and waited for.
+// Makes goroutines, a thousand at a time, and waits for them.
 package main
 
 import (

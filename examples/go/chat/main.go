@@ -1,6 +1,7 @@
-// A chat server: for each client a goroutine that reads and one that writes, and the room, where all that is said goes
-// through. Who is silent for too long is told so and dropped, and SIGTERM ends it all. The clients are in the same
-// program, and at the end it sends itself the signal.
+// A chat server. Each client has one goroutine that reads and one that writes, and all lines go
+// through the room. The server tells a client that has been silent for too long so, and drops it.
+// SIGTERM ends the server. The clients are in the same program, which sends itself the signal at
+// the end.
 package main
 
 import (
@@ -31,7 +32,8 @@ func main() {
 		servers.Go(func() { serve(ctx, listener, idle) })
 		return listener.Addr()
 	}
-	// Two servers: who is to be dropped is dropped soon, and who talks has time, also on a slow machine.
+	// Two servers: the strict one drops a silent client soon, and the lenient one gives time to
+	// clients that talk, also on a slow machine.
 	strict, addr := start(10*time.Millisecond), start(time.Minute)
 
 	silent, err := net.Dial("tcp", strict.String())
@@ -65,7 +67,8 @@ func main() {
 	fmt.Println("the servers have stopped")
 }
 
-// client returns what a client reads; answers has what it says to some of these lines.
+// client returns the lines that a client reads; answers has the client's answers to some of these
+// lines.
 func client(addr net.Addr, name string, answers map[string]string) <-chan string {
 	read := make(chan string, 16)
 	go func() {
@@ -86,13 +89,14 @@ func client(addr net.Addr, name string, answers map[string]string) <-chan string
 	return read
 }
 
-// A room is where all that is said goes through.
+// A room receives all lines, and passes them on.
 type room struct {
 	come, leave chan chan<- string
 	say         chan string
 }
 
-// serve is a server, until the context has ended, each client has been told, and all goroutines have ended.
+// serve serves until the context has ended, each client has been told, and all goroutines have
+// ended.
 func serve(ctx context.Context, listener net.Listener, idle time.Duration) {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	r := room{make(chan chan<- string), make(chan chan<- string), make(chan string)}
@@ -124,7 +128,7 @@ func (r *room) keep(closed <-chan struct{}) {
 			delete(members, member)
 		case line := <-r.say:
 			for member := range members {
-				// The room waits for nobody: who doesn't read misses something.
+				// The room waits for nobody: a client that doesn't read misses lines.
 				select {
 				case member <- line:
 				default:
@@ -161,12 +165,12 @@ func (r *room) talk(ctx context.Context, conn net.Conn, idle time.Duration) {
 	writing.Wait()
 }
 
-// listen has the room hear what a client says after its name, and that it comes and goes.
+// listen passes a client's arrival, the lines that follow its name, and its leaving on to the room.
 func (r *room) listen(ctx context.Context, conn net.Conn, idle time.Duration, told chan<- string) error {
 	lines := bufio.NewScanner(conn)
 	next := func() bool {
 		conn.SetReadDeadline(time.Now().Add(idle))
-		// Who has ended the wait may have done so before.
+		// The context may have ended the wait before this deadline was set.
 		return ctx.Err() == nil && lines.Scan() && lines.Text() != "/quit"
 	}
 	if !next() {

@@ -1,6 +1,6 @@
-// A crawler: a goroutine for each page, eight at a time, a request each millisecond at most, and an end when there is
-// an error, or after ten seconds. The site is in the same program, and has a page for each number below 200, with links
-// to others.
+// A crawler: a goroutine for each page, at most eight at a time, and at most one request each
+// millisecond. It ends early at the first error, or after ten seconds. The site is in the same
+// program: it has a page for each number below 200, with links to others.
 package main
 
 import (
@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// pages is how many there are.
+// pages is the number of pages.
 const pages = 200
 
-// group is what this program needs of golang.org/x/sync/errgroup.
+// group is the part of golang.org/x/sync/errgroup that this program needs.
 type group struct {
 	wg     sync.WaitGroup
 	ctx    context.Context
@@ -67,7 +67,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A crawler is what a crawl knows.
+// A crawler is the state of a crawl.
 type crawler struct {
 	site string
 	rate *time.Ticker
@@ -107,7 +107,7 @@ func crawl(ctx context.Context, site string) ([]int, error) {
 
 var href = regexp.MustCompile("href=/([0-9]+)")
 
-// links are those of a page.
+// links returns the links of a page.
 func (c *crawler) links(ctx context.Context, page int) ([]int, error) {
 	select {
 	case <-c.rate.C:

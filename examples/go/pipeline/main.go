@@ -1,5 +1,5 @@
-// A pipeline: a goroutine counts, two square what they get, and one channel has the squares of both. Who reads it
-// stops early, and every stage ends.
+// A pipeline: one goroutine counts, two square the numbers, and one channel carries the squares of
+// both. The reader of that channel stops early, and every stage ends.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// A pipeline is what its stages have in common.
+// A pipeline is what the stages share.
 type pipeline struct {
 	ctx context.Context
 	// The goroutines that haven't ended.
@@ -42,7 +42,7 @@ func main() {
 	fmt.Println("all goroutines have ended")
 }
 
-// squares are those of the numbers up to last, in any order.
+// squares returns the squares of the numbers up to last, in any order.
 func (p *pipeline) squares(last uint64) <-chan uint64 {
 	numbers := p.generate(last)
 	return p.merge(p.square(numbers), p.square(numbers))
@@ -59,7 +59,7 @@ func (p *pipeline) generate(last uint64) <-chan uint64 {
 	return out
 }
 
-// square is a stage between others: it ends when the one before it does, or when the context does.
+// square is a middle stage: it ends when the stage before it does, or when the context does.
 func (p *pipeline) square(numbers <-chan uint64) <-chan uint64 {
 	out := make(chan uint64)
 	p.running.Go(func() {
@@ -73,7 +73,7 @@ func (p *pipeline) square(numbers <-chan uint64) <-chan uint64 {
 	return out
 }
 
-// merge is the last stage: it ends with the last of those before it.
+// merge is the last stage: it ends when the last of its inputs has ended.
 func (p *pipeline) merge(inputs ...<-chan uint64) <-chan uint64 {
 	out := make(chan uint64)
 	var copying sync.WaitGroup
@@ -95,7 +95,7 @@ func (p *pipeline) merge(inputs ...<-chan uint64) <-chan uint64 {
 	return out
 }
 
-// send says whether the value was sent before the context ended.
+// send reports whether the value was sent before the context ended.
 func (p *pipeline) send(out chan<- uint64, n uint64) bool {
 	select {
 	case out <- n:

@@ -1,4 +1,5 @@
-// A TCP proxy: for each connection two goroutines, one for either way, which copy until the end, and pass that on.
+// A TCP proxy. For each connection there are two goroutines, one for each direction. Each copies
+// until the end, and passes the end on.
 package main
 
 import (
@@ -13,7 +14,7 @@ import (
 
 const connections = 100
 
-// What all clients have received: how many bytes, and the sum of their checksums.
+// The bytes that all clients have received: their number, and the sum of their checksums.
 var received struct {
 	bytes, checksum atomic.Uint64
 }
@@ -56,7 +57,7 @@ func dial(addr net.Addr) (*net.TCPConn, error) {
 	return conn.(*net.TCPConn), nil
 }
 
-// echo serves: what a client sends comes back to it.
+// echo serves: it sends each client its bytes back.
 func echo(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -65,7 +66,7 @@ func echo(listener net.Listener) {
 	}
 }
 
-// between connects to the server, and copies both ways.
+// between connects to the server, and copies in both directions.
 func between(client *net.TCPConn, addr net.Addr) error {
 	defer client.Close()
 	server, err := dial(addr)
@@ -82,14 +83,15 @@ func between(client *net.TCPConn, addr net.Addr) error {
 	return back
 }
 
-// copyAndEnd copies what comes, and its end. The other way goes on, unless there was an error.
+// copyAndEnd copies one direction, and passes its end on. The other direction goes on, unless there
+// was an error.
 func copyAndEnd(from, to *net.TCPConn) error {
 	_, err := io.Copy(to, from)
 	if err == nil {
 		err = to.CloseWrite()
 	}
 	if err != nil {
-		// The other way would wait for what never comes.
+		// The other direction would wait forever.
 		from.Close()
 		to.Close()
 	}
@@ -127,7 +129,7 @@ func client(n int, proxy net.Addr) error {
 	return nil
 }
 
-// randomBytes is what client n sends: up to 300 KB, by Marsaglia's xorshift.
+// randomBytes returns the bytes that client n sends: up to 300 KB, by Marsaglia's xorshift.
 func randomBytes(n int) []byte {
 	state := uint64(n) + 1
 	bytes := make([]byte, n*7919%300_000)
@@ -140,7 +142,7 @@ func randomBytes(n int) []byte {
 	return bytes
 }
 
-// checksum is FNV-1a.
+// checksum returns the FNV-1a hash.
 func checksum(bytes []byte) uint64 {
 	hash := uint64(0xcbf29ce484222325)
 	for _, b := range bytes {

@@ -1,5 +1,6 @@
-// A supervisor: a goroutine for each process. One that fails is started again, after a pause that doubles each time,
-// until it has failed too often; and a context ends them all, those that run and those that pause.
+// A supervisor: a goroutine for each process. A process that fails is started again, after a pause
+// that doubles each time, until it has failed too often. A context ends all processes and all
+// pauses.
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 	"time"
 )
 
-// starts is how often a process is started.
+// starts is the most times that a process is started.
 const starts = 4
 
 func main() {
@@ -38,7 +39,7 @@ func show(logs ...<-chan string) {
 	}
 }
 
-// start begins to supervise a process; what happens to it is received.
+// start begins to supervise a process. The channel gets a line for each thing that happens to it.
 func start(ctx context.Context, name, script string, pause time.Duration) <-chan string {
 	lines := make(chan string, 16)
 	go func() {

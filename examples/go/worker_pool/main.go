@@ -1,4 +1,4 @@
-// A worker pool: jobs over a channel to four workers, and one end for all.
+// A worker pool: a channel carries jobs to four workers, and all workers end together.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// group is what this program needs of golang.org/x/sync/errgroup.
+// group is the part of golang.org/x/sync/errgroup that this program needs.
 type group struct {
 	wg     sync.WaitGroup
 	ctx    context.Context
@@ -37,7 +37,7 @@ type result struct {
 
 func main() {
 	ctx := context.Background()
-	// The jobs never end, so it is the failure that ends the generator and the other workers.
+	// The jobs never end, so only the failure ends the generator and the other workers.
 	report(longest(ctx, func(yield func(uint64) bool) {
 		for n := uint64(1); yield(n % 1000); n++ {
 		}
@@ -64,7 +64,7 @@ func report(best result, err error) {
 	fmt.Printf("%d takes the most steps, %d\n", best.n, best.steps)
 }
 
-// longest is the number that takes the most steps to 1.
+// longest returns the most steps that one of the numbers takes to 1, and that number.
 func longest(ctx context.Context, numbers iter.Seq[uint64]) (result, error) {
 	g := withContext(ctx)
 	defer g.cancel(nil)
@@ -110,7 +110,7 @@ func longest(ctx context.Context, numbers iter.Seq[uint64]) (result, error) {
 	return best, context.Cause(g.ctx)
 }
 
-// steps is how many Collatz's rule takes from a number to 1.
+// steps returns the number of steps that Collatz's rule takes from a number to 1.
 func steps(n uint64) (int, error) {
 	if n == 0 {
 		return 0, errors.New("from 0 no step leads to 1")

@@ -1,10 +1,10 @@
-//! hyper on goroutines, as a module to copy: [`Socket`] is what its connections read and write,
-//! [`Goroutines`] runs their tasks and keeps their time.
+//! hyper on goroutines, as a module to copy. hyper's connections read and write a [`Socket`];
+//! [`Goroutines`] runs hyper's tasks and timers.
 //!
-//! HTTP/2 has one task for a connection, which reads and writes, and so may wait for neither: it
-//! tries, and asks to be woken when another try makes sense. Here a goroutine waits in its stead.
-//! Each request to a server has a task of its own, which is a goroutine: it may wait as goroutines
-//! do, also in the middle of `async` code.
+//! HTTP/2 has one task for a connection. The task both reads and writes, so it may wait for
+//! neither: it tries, and asks to be woken when another try makes sense. Here a goroutine does that
+//! waiting. Each request to a server has a task of its own, which is a goroutine. It may wait as
+//! goroutines do, also in the middle of `async` code.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{self, Shutdown};
@@ -19,7 +19,7 @@ use gosched::time::Timer;
 use gosched::{block_on, go};
 use hyper::rt::{Executor, Read, ReadBufCursor, Sleep, Timer as HyperTimer, Write};
 
-/// How many bytes one read takes at most.
+/// The most bytes that one read takes.
 const CHUNK: usize = 16 << 10;
 
 /// A socket that hyper reads and writes.
@@ -33,12 +33,12 @@ pub struct Socket {
 struct Direction {
     stream: Arc<TcpStream>,
     wait: fn(&TcpStream) -> io::Result<()>,
-    /// There is one as long as a goroutine waits.
+    /// Is `Some` while a goroutine waits.
     waker: Mutex<Option<Waker>>,
 }
 
 impl Socket {
-    /// A socket of a connection.
+    /// Wraps the socket of a connection.
     pub fn new(stream: TcpStream) -> Self {
         let stream = Arc::new(stream);
         let direction = |wait| Arc::new(Direction { stream: stream.clone(), wait, waker: Mutex::new(None) });
@@ -47,15 +47,15 @@ impl Socket {
 }
 
 impl Drop for Socket {
-    /// Goroutines that still wait have the stream, too, and nobody needs what they wait for.
+    /// Ends the waits of goroutines that still have the stream: nobody needs their results.
     fn drop(&mut self) {
         self.stream.close();
     }
 }
 
 impl Direction {
-    /// Tries an operation. If it would have to wait, the task is woken when another try makes
-    /// sense.
+    /// Tries an operation. If it would have to wait, a goroutine waits instead, and wakes the task
+    /// when another try makes sense.
     fn poll<R>(
         self: &Arc<Self>,
         context: &Context<'_>,
@@ -76,7 +76,7 @@ impl Direction {
     }
 
     fn wake_when_ready(&self) {
-        // Whatever is wrong, the next try tells.
+        // If there is an error, the next try returns it.
         let _ = (self.wait)(&self.stream);
         let waker = self.waker.lock().take();
         waker.expect("only this goroutine takes it").wake();
@@ -89,7 +89,7 @@ impl Read for Socket {
         context: &mut Context<'_>,
         mut buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        // To fill hyper's buffer in place would be unsafe.
+        // Filling hyper's buffer in place would be unsafe.
         let mut chunk = [0; CHUNK];
         let chunk = &mut chunk[..CHUNK.min(buf.remaining())];
         let n = ready!(self.reading.poll(context, |mut stream| stream.read(chunk)))?;
@@ -124,7 +124,7 @@ impl Write for Socket {
     }
 }
 
-/// Runs each task on a goroutine, and has the runtime's timers.
+/// Runs each task on a goroutine, and sleeps by the runtime's timers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Goroutines;
 
@@ -150,7 +150,7 @@ impl HyperTimer for Goroutines {
 /// A task that waits for a time.
 struct Sleeping {
     deadline: Instant,
-    /// It wakes the task that has polled last.
+    /// Wakes the task that has polled last.
     timer: Option<Timer>,
 }
 

@@ -1,4 +1,4 @@
-//! What the programs here share: two adapters to copy, and a server.
+//! Code that the programs here share: two adapters to copy, and a server.
 
 #![forbid(unsafe_code)]
 
@@ -11,14 +11,14 @@ use std::error::Error;
 use rustix::io;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Whatever goes wrong.
+/// An error of any kind.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// Lets this process have as many descriptors as it may: where a shell's limit is 1,024, a thousand
-/// connections with both ends here are too many.
+/// Raises this process's limit of descriptors as far as allowed. A shell's limit may be 1,024, too
+/// low for a thousand connections with both ends here.
 ///
 /// # Errors
-/// The kernel's.
+/// The error of the kernel.
 pub fn more_descriptors() -> io::Result<()> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

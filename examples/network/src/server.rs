@@ -12,21 +12,21 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::Failure;
 
-/// The name that its certificate is for.
+/// The name in the server's certificate.
 pub const NAME: &str = "localhost";
 
-/// The one protocol that it speaks.
+/// The only protocol that the server speaks.
 pub const ALPN: &[u8] = b"http/1.1";
 
-/// A path that it never answers.
+/// A path that the server never answers.
 pub const SILENCE: &str = "/silence";
 
-/// What there is at the path `/n`.
+/// Returns the body of the answer for the path `/n`.
 pub fn body(n: usize) -> Vec<u8> {
     (0..n * 7919 % 50_000).map(|i| (i ^ n) as u8).collect()
 }
 
-/// Begins to serve: where, and with which certificate.
+/// Begins to serve. Returns the address and the certificate.
 ///
 /// # Errors
 /// If there is no port, or no certificate.
@@ -37,8 +37,8 @@ pub fn serve() -> Result<(SocketAddr, CertificateDer<'static>), Failure> {
     let mut config =
         ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate.clone()], key)?;
     config.alpn_protocols = vec![ALPN.to_vec()];
-    // So a client can resume its session however many there are: the server has none of them to
-    // keep.
+    // With tickets the server stores no sessions, so every client can resume its own, however many
+    // clients there are.
     config.ticketer = Ticketer::new()?;
     let config = Arc::new(config);
 
@@ -47,7 +47,7 @@ pub fn serve() -> Result<(SocketAddr, CertificateDer<'static>), Failure> {
     go(move || {
         for stream in listener.incoming() {
             let config = config.clone();
-            // What a client does that is gone is its own affair.
+            // Errors of a client that has gone are ignored.
             go(|| converse(stream?, config));
         }
         Ok::<(), io::Error>(())
@@ -72,7 +72,7 @@ fn converse(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<()> {
     Ok(())
 }
 
-/// The path of the next request, if there is one.
+/// Returns the path of the next request, if there is one.
 fn request(stream: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut lines = stream.lines();
     let Some(first) = lines.next().transpose()? else { return Ok(None) };

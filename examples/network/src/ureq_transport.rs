@@ -1,5 +1,5 @@
-//! ureq on goroutines, as a module to copy: [`Sockets`] connects, on which ureq's own TLS may
-//! stand, and [`Names`] resolves.
+//! ureq on goroutines, as a module to copy: [`Sockets`] makes connections, which ureq's own TLS can
+//! use, and [`Names`] resolves names.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// Connects by TCP, unless a proxy's connector before it in the chain has.
+/// Connects by TCP, unless an earlier connector in the chain, such as a proxy's, has done so.
 #[derive(Debug)]
 pub struct Sockets;
 
@@ -55,13 +55,13 @@ fn connect(addr: &SocketAddr, deadline: Option<Instant>) -> io::Result<TcpStream
     Ok(stream)
 }
 
-/// The time at which what begins now has to end, if it has to.
+/// Returns the time at which an operation that begins now must end, if there is one.
 fn deadline(timeout: &NextTimeout) -> Option<Instant> {
-    // What never happens is too long to be added.
+    // A timeout that never comes is too long to be added.
     Instant::now().checked_add(*timeout.after)
 }
 
-/// An error as ureq tells it.
+/// Converts an error to ureq's.
 fn told(error: io::Error, reason: Timeout) -> Error {
     if error.kind() == ErrorKind::TimedOut { Error::Timeout(reason) } else { error.into() }
 }
@@ -103,14 +103,14 @@ impl Transport for Socket {
     }
 
     fn is_open(&mut self) -> bool {
-        // std's own function doesn't wait: an end, or bytes that nobody has asked for, are there at
-        // once.
+        // std's `peek` doesn't wait. It returns at once if the connection has ended, or has bytes
+        // that nobody has asked for.
         let peeked = self.stream.0.get_ref().peek(&mut [0]);
         peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 }
 
-/// Resolves names as ureq does, and keeps no P meanwhile.
+/// Resolves names as ureq does, and holds no P meanwhile.
 #[derive(Debug, Default)]
 pub struct Names(DefaultResolver);
 

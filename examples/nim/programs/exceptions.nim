@@ -1,5 +1,5 @@
-# Ten thousand goroutines that raise, wait while they handle that, and raise again: each has its own exceptions,
-# whatever thread it goes on on.
+# Ten thousand goroutines raise, wait while they handle the exception, and raise again. Each has its
+# own exceptions, on whatever thread it continues.
 import std/[os, strutils]
 import gosched
 
@@ -44,7 +44,7 @@ var sum = 0
 for _ in 1 .. n: sum += results.recv
 echo sum == n * (n + 1) div 2, ' ', released == 11 * n
 
-# What a goroutine calls by `blocking` may raise, too.
+# A proc that a goroutine calls by `blocking` may raise, too.
 proc blocks(told: Chan[string]) =
   try:
     blocking proc () = raise newException(Refused, "not now")

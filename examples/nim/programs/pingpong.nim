@@ -1,4 +1,4 @@
-# Two goroutines pass a ball, a string that each makes longer. It is moved, so there is one all the time.
+# Two goroutines pass a ball, a string that each makes longer. It is moved, so there is just one.
 import std/[os, strutils]
 import gosched
 
@@ -17,7 +17,7 @@ for _ in 1 .. 5:
   ball = pong.recv
 echo ball
 
-# The same, many times, with a number.
+# The same, many times, with a number for a ball.
 let times = if paramCount() > 0: parseInt(paramStr(1)) else: 100_000
 
 proc echoes(here, there: Chan[int]) =

@@ -1,4 +1,4 @@
-# Select: jobs, a time-out, and a worker that is told to stop; a lock, and a group that is waited for.
+# Select with jobs, a time-out, and a worker that is told to stop; a lock, and a wait group.
 import gosched
 
 type Job = ref object

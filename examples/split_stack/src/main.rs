@@ -1,7 +1,7 @@
-//! Ten thousand goroutines in C, each of which recurses to a depth of its own.
+//! Ten thousand goroutines in C. Each recurses to a depth of its own.
 //!
-//! Each starts on 2 KiB and builds a tree in the frames of its recursion, of 1 to 10,000 nodes: up
-//! to some 600 KiB of stack, which moves nine times on the way, with every pointer in it.
+//! Each starts on 2 KiB and builds a tree in the frames of its recursion, of 1 to 10,000 nodes.
+//! Such a stack grows to some 600 KiB, and moves up to nine times, with every pointer in it.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,7 +13,7 @@ use gosched::runtime2::G;
 use gosched::sync::WaitGroup;
 
 unsafe extern "C" {
-    /// In tree.c: 0 if each node of a tree of `n` nodes was found.
+    /// In tree.c: returns 0 if each node of a tree of `n` nodes was found.
     fn tree(n: u64) -> u64;
 }
 

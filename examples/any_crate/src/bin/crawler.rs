@@ -19,14 +19,14 @@ use ureq::Agent;
 
 const PAGES: usize = 5_000;
 
-/// How long the server takes for an answer.
+/// The time that the server takes for an answer.
 const LATENCY: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), Failure> {
     run(|| {
         let address = serve(answer)?;
         // With a timeout ureq would make a thread for each look-up of a name.
-        // The server is in this process, so a proxy that the environment names is of no use.
+        // The server is in this process, so no proxy of the environment's is of use.
         let config = Agent::config_builder().proxy(None);
         // Pages are small, and so are the buffers of a connection. By default each has 256 KiB.
         let config = config.input_buffer_size(4 << 10).output_buffer_size(4 << 10);
@@ -66,14 +66,14 @@ fn page_at(path: &str) -> String {
     format!("the page {path}\n").repeat(100)
 }
 
-/// Limits the fetches at once to the descriptors that there are.
+/// Limits simultaneous fetches by the number of descriptors.
 struct Permits {
     left: Mutex<usize>,
     given_back: Condvar,
 }
 
 impl Permits {
-    /// Calls `f` when there is a permit.
+    /// Waits for a permit, and calls `f`.
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
         let left = self.left.lock().unwrap();
         *self.given_back.wait_while(left, |left| *left == 0).unwrap() -= 1;

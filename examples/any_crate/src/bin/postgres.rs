@@ -1,12 +1,13 @@
-//! Five thousand goroutines ask PostgreSQL by the crate `postgres`, and share the eight connections
-//! of a pool of r2d2's.
+//! Five thousand goroutines query PostgreSQL by the crate `postgres`, and share the eight
+//! connections of an r2d2 pool.
 //!
 //! ```text
 //! cargo run --release --bin postgres
 //! DATABASE_URL=postgres://user@localhost/database cargo run --release --bin postgres -- --threads
 //! ```
 //!
-//! Without the variable it starts a server of its own, with its files in a temporary folder.
+//! Without the variable, the program starts a server of its own, with its files in a temporary
+//! folder.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +26,7 @@ use rustix::process::getuid;
 const QUERIES: usize = 5_000;
 const CONNECTIONS: u32 = 8;
 
-/// How long a goroutine waits for a connection at most.
+/// The longest time that a goroutine waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() -> Result<(), Failure> {
@@ -46,7 +47,7 @@ fn ask_all(url: &str) -> Result<(), Failure> {
     // The pool's own threads make the connections, and goroutines use them.
     let pool = Pool::builder().max_size(CONNECTIONS).connection_timeout(PATIENCE).build(manager)?;
     let what = format!("{QUERIES} queries at once by {CONNECTIONS} connections");
-    // The pool has three threads. Each connection has one if it looks up the server's name.
+    // The pool has three threads. A connection may have one more, to look up the server's name.
     measure(&what, 3 + CONNECTIONS as usize, || {
         for_each(QUERIES, move |n| {
             let n = n as i64;
@@ -57,16 +58,16 @@ fn ask_all(url: &str) -> Result<(), Failure> {
     })
 }
 
-/// A server for as long as this value lives. It is reached by a socket in its folder: there is no
-/// port that another could have.
+/// A server that runs as long as this value lives. Clients reach it by a socket in its folder, so
+/// no other program can have its port.
 struct Server {
-    /// Stops the server when its standard input ends, as it does if this process dies.
+    /// Stops the server when the shell's standard input ends, as it does if this process dies.
     shell: Child,
     url: String,
 }
 
-/// Starts a server, prints its folder, and stops it at the end of the standard input. A signal to
-/// all of the terminal's processes doesn't end it sooner.
+/// Starts a server, prints its folder, and stops the server at the end of the standard input. A
+/// signal to all of the terminal's processes doesn't end the server sooner.
 const SCRIPT: &str = r#"
     set -eu
     trap '' INT TERM
@@ -81,11 +82,11 @@ const SCRIPT: &str = r#"
 "#;
 
 impl Server {
-    /// Starts one; none if this machine has no PostgreSQL.
+    /// Starts a server. Returns none if this machine has no PostgreSQL.
     fn start() -> Result<Option<Server>, Failure> {
         let Some(bin) = folder_of_initdb() else { return Ok(None) };
         let path = format!("{}:{}", bin.display(), env::var("PATH")?);
-        // It refuses to run as root.
+        // PostgreSQL refuses to run as root.
         let as_postgres: &[_] = if getuid().is_root() { &["runuser", "-u", "postgres", "--"] } else { &[] };
         let words = [as_postgres, &["sh", "-c", SCRIPT]].concat();
         let mut command = Command::new(words[0]);
@@ -109,7 +110,7 @@ impl Drop for Server {
     }
 }
 
-/// Finds `initdb`: in the path, or where Debian has it.
+/// Finds the folder of `initdb`: one of the path's, or Debian's.
 fn folder_of_initdb() -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! A TCP proxy on std's sockets: `io::copy` on two goroutines for a connection, one for either way.
-//! Two thousand clients talk through it to a server that echoes, all connected at once.
+//! A TCP proxy on std's sockets: `io::copy` on two goroutines for each connection, one for each
+//! direction. Two thousand clients talk through it to a server that echoes, all connected at once.
 //!
 //! ```text
 //! cargo run --release --bin proxy
@@ -17,14 +17,15 @@ use any_crate::{Failure, connections, for_each, measure, run, serve, spawn};
 
 const CLIENTS: usize = 2_000;
 
-/// How many bytes a client sends.
+/// The bytes that a client sends.
 const BYTES: usize = 20_000;
 
 fn main() -> Result<(), Failure> {
     run(|| {
         let server = serve(echo)?;
         let proxy = serve(move |stream| forward(stream, server))?;
-        // Two connections for each client have four ends here, and the proxy has a clone of two.
+        // Each client needs two connections, whose four ends are here; the proxy clones two of
+        // them.
         let clients = connections(CLIENTS, 6);
         let all_here = Barrier::new(clients);
         measure(&format!("{BYTES} bytes of each of {clients} clients came back through the proxy"), 0, || {
@@ -33,7 +34,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// The proxy's work for a connection: it ends when both ways have ended.
+/// Forwards a connection. Returns when both directions have ended.
 fn forward(client: TcpStream, server: SocketAddr) -> Result<(), Failure> {
     let server = TcpStream::connect(server)?;
     let (from_client, from_server) = (client.try_clone()?, server.try_clone()?);
@@ -43,7 +44,7 @@ fn forward(client: TcpStream, server: SocketAddr) -> Result<(), Failure> {
     Ok(end.recv()??)
 }
 
-/// Copies one way until its end, and tells the other side of the end.
+/// Copies one direction until its end, and passes the end on.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
     io::copy(&mut from, &mut to)?;
     to.shutdown(Shutdown::Write)
@@ -54,7 +55,8 @@ fn echo(stream: TcpStream) -> Result<(), Failure> {
     Ok(copy(&stream, &stream)?)
 }
 
-/// The client's side. It receives nothing before it has sent all, which the buffers have room for.
+/// The client's side. It receives nothing before it has sent all bytes, for which the buffers have
+/// room.
 fn talk(n: usize, proxy: SocketAddr, all_here: &Barrier) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(proxy)?;
     all_here.wait();

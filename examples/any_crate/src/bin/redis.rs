@@ -1,5 +1,5 @@
-//! Five thousand goroutines set and get a key each by the crate `redis`, by the connections of a
-//! pool of r2d2's. The server is a small one, in this process.
+//! Five thousand goroutines set and get a key each by the crate `redis`, over a pool of connections
+//! by r2d2. The server is a small one, in this process.
 //!
 //! ```text
 //! cargo run --release --bin redis
@@ -21,7 +21,7 @@ use redis::{Client, Commands};
 const CLIENTS: usize = 5_000;
 const CONNECTIONS: u32 = 64;
 
-/// How long a goroutine waits for a connection at most.
+/// The longest time that a goroutine waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() -> Result<(), Failure> {
@@ -71,8 +71,8 @@ fn converse(stream: &TcpStream, values: &Values) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The next command and its arguments; none if the client has closed the connection. It is sent as
-/// an array of strings: `*1\r\n$4\r\nPING\r\n`.
+/// Returns the next command and its arguments, or none if the client has closed the connection. A
+/// command comes as an array of strings: `*1\r\n$4\r\nPING\r\n`.
 fn command(reader: &mut impl BufRead) -> io::Result<Option<Vec<Vec<u8>>>> {
     let Some(words) = number_after('*', reader)? else { return Ok(None) };
     let word = |_| {
@@ -85,7 +85,7 @@ fn command(reader: &mut impl BufRead) -> io::Result<Option<Vec<Vec<u8>>>> {
     (0..words).map(word).collect::<io::Result<_>>().map(Some)
 }
 
-/// The number in a line that begins with `mark`; none at the end.
+/// Returns the number in a line that begins with `mark`, or none at the end.
 fn number_after(mark: char, reader: &mut impl BufRead) -> io::Result<Option<usize>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

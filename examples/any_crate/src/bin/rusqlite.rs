@@ -1,7 +1,7 @@
 //! Five thousand goroutines write to one SQLite database, each by a connection of its own. A
 //! goroutine that finds it locked sleeps in SQLite's busy handler, which is C, and holds no thread.
-//! Most of the time nobody writes: the handler's pauses, of up to 100 ms, are the same for all, on
-//! threads as on goroutines.
+//! Most of the time nobody writes, because the handler pauses for up to 100 ms, on threads as on
+//! goroutines.
 //!
 //! ```text
 //! cargo run --release --bin rusqlite
@@ -19,7 +19,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 const WRITERS: usize = 5_000;
 
-/// How long a writer tries at most. SQLite doesn't serve them in their order.
+/// The longest time that a writer tries. SQLite doesn't serve writers in order.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() -> Result<(), Failure> {
@@ -28,7 +28,7 @@ fn main() -> Result<(), Failure> {
     run(|| write_all(folder.0.join("sums.db")))
 }
 
-/// A folder for as long as this value lives.
+/// A folder that exists as long as this value.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -45,7 +45,8 @@ fn write_all(file: PathBuf) -> Result<(), Failure> {
         let file = file.clone();
         for_each(WRITERS, move |n| {
             let mut connection = open(&file)?;
-            // Takes the lock before it reads, so that nobody writes between the two.
+            // The transaction takes the lock before it reads, so nobody writes between its read and
+            // its write.
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let (count, sum) = read(&all)?;
             all.execute("UPDATE sums SET n = ?1, sum = ?2", (count + 1, sum + n as i64))?;
@@ -66,7 +67,7 @@ fn open(file: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The number of transactions, and the sum of what they have added.
+/// Returns the number of transactions, and the sum of what they have added.
 fn read(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
     connection.query_row("SELECT n, sum FROM sums", (), |row| Ok((row.get(0)?, row.get(1)?)))
 }

@@ -17,7 +17,7 @@ use tungstenite::{Error, Message, WebSocket, accept_with_config, client};
 
 const CLIENTS: usize = 2_000;
 
-/// How many messages each client sends.
+/// The messages that each client sends.
 const MESSAGES: usize = 4;
 
 fn main() -> Result<(), Failure> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// Messages are small, and so are the buffers of a connection.
+/// Returns a configuration with a small buffer for each connection: messages are small.
 fn config() -> WebSocketConfig {
     WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(4 << 10)
 }

@@ -1,4 +1,4 @@
-//! What a program takes.
+//! Measures a program: its time, threads and memory.
 
 use std::fs;
 use std::future::Future;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::Failure;
 
 /// Calls `f` with each number below `n`, each in a task, and prints the time, threads and memory.
-/// The calls begin when all tasks are there.
+/// The calls begin once all tasks exist.
 pub async fn for_each<F, R>(what: &str, n: usize, f: F) -> Result<(), Failure>
 where
     F: Fn(usize) -> R + Send + Sync + 'static,
@@ -51,13 +51,13 @@ where
     Ok(())
 }
 
-/// Seconds for which processors have run this process.
+/// Returns the processor time of this process, in seconds.
 fn processor_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// A number of `/proc/self/status`.
+/// Returns a number from `/proc/self/status`.
 fn of_status(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("this system has /proc");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the line is there");

@@ -1,4 +1,4 @@
-//! Five thousand keys are set and read by the connections of a pool. The server is in this process.
+//! Tasks set and get five thousand keys by a pool of connections. The server is in this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ pub async fn run() -> Result<(), Failure> {
     .await
 }
 
-/// Makes connections for the pool, and asks each whether it lives before it is used.
+/// Makes connections for the pool, and checks that a connection lives before it is used.
 struct Manager(Client);
 
 impl bb8::ManageConnection for Manager {

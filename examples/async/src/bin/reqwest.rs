@@ -1,5 +1,5 @@
 //! reqwest over TLS: ten thousand goroutines get a page each, sixty-four at a time. The server is
-//! on goroutines, too: there, rustls reads and writes as on threads.
+//! on goroutines, too; its rustls reads and writes as on threads.
 //!
 //! ```text
 //! cargo run --release --bin reqwest
@@ -19,10 +19,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tokio::sync::Semaphore;
 
-/// The name that the server's certificate is for.
+/// The name in the server's certificate.
 const NAME: &str = "localhost";
 
-/// How many requests are under way at a time: reqwest has a connection for each.
+/// The number of requests at a time: reqwest has a connection for each.
 const AT_A_TIME: usize = 64;
 
 fn main() -> Result<(), Failure> {
@@ -49,7 +49,8 @@ async fn get(client: Client, url: String, slots: Arc<Semaphore>) -> Result<(), F
     Ok(())
 }
 
-/// Begins to serve: where, and with which certificate. Each page is its own path.
+/// Begins to serve. Returns the address and the certificate. The body of each page is the page's
+/// path.
 fn serve() -> Result<(SocketAddr, CertificateDer<'static>), Failure> {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
     let (certificate, key) =

@@ -1,5 +1,5 @@
-//! sqlx: ten thousand goroutines ask a database by the eight connections of a pool: SQLite, in a
-//! file of its own, or the one that is named.
+//! sqlx: ten thousand goroutines query a database by the eight connections of a pool. The database
+//! is SQLite, in a file of the program's own, or the one that the argument names.
 //!
 //! ```text
 //! cargo run --release --bin sqlx
@@ -16,10 +16,10 @@ use gosched::tokio::block_on;
 use sqlx::AnyPool;
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
 
-/// For each of SQLite's sqlx makes a thread.
+/// The number of connections. sqlx makes a thread for each connection to SQLite.
 const CONNECTIONS: u32 = 8;
 
-/// How long one waits for a connection while all others are before it.
+/// The longest time that a goroutine waits for a connection, behind all others.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() -> Result<(), Failure> {
@@ -52,7 +52,7 @@ fn ask_all(url: &str) -> Result<(), Failure> {
     })
 }
 
-/// A connected pool, and a new table of squares.
+/// Returns a connected pool. The database has a new table of squares.
 async fn open(url: &str) -> Result<AnyPool, Failure> {
     let pool =
         AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect(url).await?;
@@ -65,7 +65,7 @@ async fn open(url: &str) -> Result<AnyPool, Failure> {
     Ok(pool)
 }
 
-/// Asks for a square, and checks it.
+/// Queries a square, and checks it.
 async fn square(pool: AnyPool, n: i64) -> Result<(), Failure> {
     let query = sqlx::query_scalar("SELECT square FROM squares WHERE n = $1");
     let square: i64 = query.bind(n).fetch_one(&pool).await?;

@@ -1,4 +1,4 @@
-//! tonic, both ways: ten thousand goroutines call a method over one connection, and goroutines
+//! tonic, on both sides: ten thousand goroutines call a method over one connection, and goroutines
 //! answer. A method waits for its goroutine as for any future.
 //!
 //! The messages and the service are written by hand. `protoc` and tonic's build script would make
@@ -31,12 +31,12 @@ const BY_GOROUTINE: &str = "/squares.Squares/ByGoroutine";
 /// The same in plain tokio.
 const BY_TASK: &str = "/squares.Squares/ByTask";
 
-/// The most bytes under way to the server. The h2 crate allows small messages on one connection in
-/// proportion to it. It takes more of them for an attack, and ends the connection: by default after
-/// some eight thousand of ours.
+/// The most bytes under way to the server. The h2 crate limits the number of small messages on one
+/// connection in proportion to this window. It takes more of them for an attack, and ends the
+/// connection: by default after some eight thousand of ours.
 const WINDOW: u32 = 1 << 30;
 
-/// What is asked, and what is answered.
+/// A request, and an answer.
 #[derive(Clone, PartialEq, Message)]
 struct Number {
     #[prost(uint64, tag = "1")]
@@ -60,7 +60,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// Calls a method, and checks what it answers.
+/// Calls a method, and checks its answer.
 async fn square(channel: Channel, method: &'static str, n: u64) -> Result<(), Failure> {
     let mut client = client::Grpc::new(channel);
     client.ready().await?;

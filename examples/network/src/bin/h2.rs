@@ -1,5 +1,5 @@
 //! HTTP/2: a hundred requests at once over one connection, hyper on both sides. The server answers
-//! none before all have come. And a server that is silent: the client gives up.
+//! none before all have come. Then a client gives up on a server that is silent.
 //!
 //! ```text
 //! cargo run --release --bin h2
@@ -24,19 +24,19 @@ use hyper::{Request, Response};
 use network::Failure;
 use network::hyper::{Goroutines, Socket};
 
-/// How many requests there are at once.
+/// The number of requests at once.
 const AT_ONCE: usize = 100;
 
 const ROUNDS: usize = 5;
 
-/// How often either side asks whether the other is still there, and how long the client waits for
-/// an answer where none comes.
+/// The interval at which each side pings the other. The client of the silent server waits as long
+/// for the answer.
 const KEEP_ALIVE: Duration = Duration::from_millis(10);
 
-/// How long the client waits for an answer to that where one comes.
+/// The time that the other client waits for an answer to its ping.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How large a body is: all together are more than what may be under way at once.
+/// The size of a body: all bodies together exceed what HTTP/2's windows allow under way at once.
 const LENGTH: usize = 100_000;
 
 fn main() -> Result<(), Failure> {
@@ -88,7 +88,7 @@ fn converse(stream: TcpStream) -> Result<(), Failure> {
 
 /// Answers a request with its body, reversed.
 async fn answer(request: Request<Incoming>, all_here: Arc<Barrier>) -> hyper::Result<Response<Full<Bytes>>> {
-    // It keeps nobody else from going on: a request has a goroutine of its own.
+    // Blocking here holds up no other request: each has a goroutine of its own.
     all_here.wait();
     let mut body = request.into_body().collect().await?.to_bytes().to_vec();
     body.reverse();
@@ -97,7 +97,7 @@ async fn answer(request: Request<Incoming>, all_here: Arc<Barrier>) -> hyper::Re
 
 type Connection = gosched::JoinHandle<hyper::Result<()>>;
 
-/// Connects: what sends requests, and the goroutine that does the connection's work.
+/// Connects. Returns the sender of requests, and the goroutine that does the connection's work.
 fn connect(
     address: SocketAddr,
     patience: Duration,
@@ -114,7 +114,7 @@ fn connect(
     Ok((sender, go(|| block_on(connection))))
 }
 
-/// Sends a request, and checks what comes back.
+/// Sends a request, and checks the answer.
 async fn ask(mut sender: SendRequest<Full<Bytes>>, n: u8) -> Result<(), Failure> {
     let body: Vec<u8> = (0..LENGTH).map(|i| (i as u8).wrapping_mul(n)).collect();
     let request = Request::post("http://localhost/").body(Full::from(body.clone()))?;

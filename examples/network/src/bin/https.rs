@@ -21,7 +21,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, Strea
 
 const CLIENTS: usize = 100;
 
-/// How many requests a client sends by each of its connections.
+/// The requests that a client sends by each of its connections.
 const REQUESTS: usize = 3;
 
 fn main() -> Result<(), Failure> {
@@ -42,9 +42,9 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// Connects twice, and asks for the paths from `first` on.
+/// Connects twice, and requests the paths from `first` on.
 fn client(first: usize, address: SocketAddr, roots: Arc<RootCertStore>) -> Result<(), Failure> {
-    // It has the client's sessions.
+    // The configuration stores the client's sessions.
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
     let config = Arc::new(config);
@@ -66,7 +66,7 @@ fn client(first: usize, address: SocketAddr, roots: Arc<RootCertStore>) -> Resul
     Ok(())
 }
 
-/// The body of an answer.
+/// Returns the body of an answer.
 fn answer(stream: &mut impl BufRead) -> Result<Vec<u8>, Failure> {
     let head = stream.lines().take_while(|line| !line.as_ref().is_ok_and(String::is_empty));
     let head = head.collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,5 @@
-//! Two hundred requests at once by ureq, whose sockets and names are gosched's and whose TLS is its
-//! own; and one that is never answered, until its time is over.
+//! Two hundred requests at once by ureq, with gosched's sockets and resolver, and ureq's own TLS.
+//! One more request is never answered, and times out.
 //!
 //! ```text
 //! cargo run --release --bin ureq
@@ -48,13 +48,13 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// An agent that trusts one certificate.
+/// Makes an agent that trusts one certificate.
 fn agent(certificate: &CertificateDer<'static>) -> Agent {
     let tls = TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
         .root_certs(RootCerts::new_with_certs(&[Certificate::from_der(certificate).to_owned()]))
         .build();
-    // Whatever the environment says of proxies: the server is here.
+    // A proxy that the environment names is of no use: the server is in this process.
     let config = Agent::config_builder().tls_config(tls).proxy(None).build();
     Agent::with_parts(
         config,

@@ -18,7 +18,7 @@ use tungstenite::{Error, Message, WebSocket, accept_with_config, client};
 
 const CLIENTS: usize = 1_000;
 
-/// How many messages each client sends.
+/// The messages that each client sends.
 const MESSAGES: usize = 4;
 
 fn main() -> Result<(), Failure> {
@@ -42,7 +42,7 @@ fn main() -> Result<(), Failure> {
     })
 }
 
-/// Most messages are small, and so is the buffer of a connection.
+/// Returns a configuration with a small buffer for each connection: most messages are small.
 fn config() -> WebSocketConfig {
     WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(4 << 10)
 }

@@ -27,16 +27,17 @@ import (
 	"time"
 )
 
-// What src/bin/gosched/beside.rs and library.rs do.
+// The workloads of src/bin/gosched/beside.rs and library.rs.
 
 const (
-	// What many are.
+	// The number of loops in a workload of many.
 	manyHogs = 100
-	// How long something is waited for, again and again.
+	// How long a goroutine waits each time.
 	pause = 200 * time.Millisecond
 )
 
-// beside runs the one workload that is named, and ends the process, as its goroutines don't.
+// beside runs the one workload that is named, and ends the process, because its goroutines never
+// end.
 func beside() {
 	for _, workload := range []struct {
 		name  string
@@ -76,8 +77,9 @@ func beside() {
 	}
 }
 
-// lateness is how late the ticks of a ticker of 10 ms were, in nanoseconds, as long as more wants more of
-// them. One that was left out, as the one before hadn't been received, is as late as the next that comes.
+// lateness returns how late the ticks of a ticker of 10 ms were, in nanoseconds. It goes on as long
+// as more returns true. A tick may be dropped because the one before hasn't been received: its
+// lateness is counted up to the next tick that comes.
 func lateness(more func(count int) bool) (late []float64) {
 	const period = 10 * time.Millisecond
 	due := time.Now().Add(period)
@@ -107,7 +109,7 @@ func sleeper() {
 	}
 }
 
-// parkedHolder: two goroutines on one mutex; one is parked while it holds it.
+// parkedHolder: two goroutines on one mutex. The holder parks while it holds the mutex.
 func parkedHolder() {
 	var mu sync.Mutex
 	go func() {
@@ -126,7 +128,7 @@ func parkedHolder() {
 	}()
 }
 
-// fullPipe: a goroutine that writes to a pipe which another empties from time to time.
+// fullPipe: a goroutine that writes to a pipe, which another empties from time to time.
 func fullPipe() {
 	var ends [2]int
 	must(syscall.Pipe(ends[:]))
@@ -145,8 +147,8 @@ func fullPipe() {
 	}()
 }
 
-// connect: a goroutine that connects to a server which accepts nobody: when its backlog is full, that takes
-// minutes.
+// connect: a goroutine that connects to a server which never accepts. Once the server's backlog is
+// full, a connection takes minutes.
 func connect() {
 	server := tcpSocket()
 	must(syscall.Bind(server, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
@@ -187,7 +189,7 @@ func lookUp() {
 	}()
 }
 
-// deferInPanic computes in a deferred function, as it panics.
+// deferInPanic computes in a deferred function during a panic.
 func deferInPanic() {
 	defer func() {
 		for {
@@ -196,7 +198,7 @@ func deferInPanic() {
 	panic("computes")
 }
 
-// handler computes in a handler of C's, again and again.
+// handler computes in a C signal handler, again and again.
 func handler() {
 	C.handle_by_computing()
 	for {
@@ -204,7 +206,7 @@ func handler() {
 	}
 }
 
-// hogs is how many processors many loops take.
+// hogs measures how many processors many loops use.
 func hogs() {
 	loops(manyHogs)
 	time.Sleep(pause)
@@ -213,8 +215,8 @@ func hogs() {
 	report("hogs", (cpuTime()-before)/float64(time.Since(start).Nanoseconds()), "processors")
 }
 
-// library: how long 40 HTTP calls take of a server that takes 50 ms for each, and how late a ticker is
-// meanwhile, at most.
+// library measures how long 40 HTTP calls take from a server that takes 50 ms for each, and the
+// largest lateness of a ticker meanwhile.
 func library() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)

@@ -52,7 +52,7 @@ func silentClients(server string) {
 	command.Wait()
 }
 
-// serve is a server, until the process ends.
+// serve serves until the process ends.
 func serve() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,5 +1,5 @@
 // The workloads on Go's own runtime, with the command line and the output that src/lib.rs
-// tells of: PROGRAM PROCS [WORKLOAD ...].
+// describes: PROGRAM PROCS [WORKLOAD ...].
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 var (
 	procs int
-	// What is to be run; if there is nothing, everything.
+	// The workloads to run; if there are none, all of them.
 	wanted []string
 )
 
@@ -62,7 +62,7 @@ func main() {
 	}
 }
 
-// traced has the execution traced into a file, until what it returns is called.
+// traced traces the execution into a file, until the caller calls stop.
 func traced(path string) (stop func()) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -81,7 +81,8 @@ func wants(workload string) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, workload)
 }
 
-// timed runs f(ops), if it is wanted: with a tenth of the ops to warm up, and then timed.
+// timed runs f(ops), if the workload is wanted: first with a tenth of the ops to warm up, and then
+// timed.
 func timed(workload string, ops int, f func(n int)) {
 	if !wants(workload) {
 		return
@@ -264,7 +265,7 @@ func grow(n int) {
 	}
 }
 
-// growCold is to be run once in a process, which hasn't done anything before.
+// growCold must run once in a process that hasn't done anything before.
 func growCold(n int) {
 	var growing, running sync.WaitGroup
 	gate := make(chan struct{})
@@ -331,7 +332,7 @@ func parked(n int) {
 			running.Done()
 		}()
 	}
-	// The last of them have yet to park.
+	// The last goroutines have yet to park.
 	for range 3 {
 		runtime.Gosched()
 	}
@@ -345,12 +346,12 @@ func parked(n int) {
 	each("parked_release", float64(time.Since(start).Nanoseconds()), "ns/op")
 }
 
-// memory is bytes of this process, of the kind that a line of /proc/self/status tells.
+// memory returns this process's memory in bytes; kind names a line of /proc/self/status.
 func memory(kind string) float64 {
 	return status(kind) * 1024
 }
 
-// status is the number in such a line.
+// status returns the number in such a line.
 func status(kind string) float64 {
 	lines, _ := os.ReadFile("/proc/self/status")
 	_, line, _ := strings.Cut(string(lines), kind+":")

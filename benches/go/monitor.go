@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// What sysmon is for, as in src/bin/gosched/monitor.rs.
+// The tasks of sysmon, as in src/bin/gosched/monitor.rs.
 
 func monitor() {
 	if wants("preempt_p99") {
 		var waits []float64
 		whileAllSpin(func() {
 			for range 500 {
-				// So that there are some slices between the first and the last.
+				// The work spreads the tries over several time slices.
 				for start := time.Now(); time.Since(start) < time.Millisecond; {
 				}
 				waits = append(waits, since(runtime.Gosched))
@@ -46,7 +46,7 @@ func names(workload string) bool {
 	return slices.Contains(wanted, workload)
 }
 
-// since is how many nanoseconds f takes.
+// since returns how many nanoseconds f takes.
 func since(f func()) float64 {
 	start := time.Now()
 	f()
@@ -85,7 +85,8 @@ func whileAllSpin(f func()) {
 
 const tries = 1_000
 
-// wake: from when a goroutine could run that has slept until it does, while each P has one that spins.
+// wake measures the time from when a goroutine that has slept could run until it runs, while each P
+// has a goroutine that spins.
 func wake() {
 	var late []float64
 	whileAllSpin(func() {
@@ -98,7 +99,7 @@ func wake() {
 	reportWaits("wake_timer", late)
 }
 
-// pair: how long a yield takes while, for each P, two goroutines hand a value to and fro.
+// pair measures how long a yield takes while, for each P, two goroutines hand a value to and fro.
 func pair() {
 	var stop atomic.Bool
 	var running sync.WaitGroup
@@ -128,8 +129,8 @@ func pair() {
 	reportWaits("pair", waits)
 }
 
-// blocked compares how long a goroutine computes while another waits in a system call with how long it
-// takes alone.
+// blocked measures how long a goroutine computes while another waits in a system call, divided by
+// how long it takes alone.
 func blocked() {
 	var ends [2]int
 	if err := syscall.Pipe(ends[:]); err != nil {
@@ -166,7 +167,8 @@ func compute() {
 	sum.Store(x)
 }
 
-// manyBlocked counts the threads that it takes for goroutines that are in and out of system calls.
+// manyBlocked counts the threads that goroutines need if they enter and leave system calls all the
+// time.
 func manyBlocked(count, calls int) {
 	var running sync.WaitGroup
 	running.Add(count)
@@ -185,7 +187,7 @@ func manyBlocked(count, calls int) {
 	report("threads_call", float64(time.Since(start).Nanoseconds())/float64(count*calls), "ns/op")
 }
 
-// idle is the time that the process takes of a processor in 10 s in which all its goroutines are parked.
+// idle measures the processor time of the process in 10 s in which all its goroutines are parked.
 func idle() {
 	gate := make(chan struct{})
 	for range 1_000 {
@@ -197,7 +199,8 @@ func idle() {
 	report("idle", cpuTime()-before, "ns")
 }
 
-// cpuTime is how many nanoseconds the threads of this process have run, those that have ended, too.
+// cpuTime returns how many nanoseconds the threads of this process have run, ended threads
+// included.
 func cpuTime() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

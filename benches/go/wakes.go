@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// What src/wakes.rs and src/bin/gosched/wakes.rs do.
+// The workloads of src/wakes.rs and src/bin/gosched/wakes.rs.
 
 const (
 	wakesDuration = 2 * time.Second
@@ -55,7 +55,7 @@ func wakes() {
 	}
 }
 
-// cost is what threads have cost: nanoseconds of processors' time, and how often they have gone to sleep.
+// cost is the cost of threads: nanoseconds of processor time, and how often they went to sleep.
 type cost struct{ cpu, switches float64 }
 
 func costOf(c C.struct_cost) cost     { return cost{float64(c.cpu), float64(c.switches)} }
@@ -71,7 +71,7 @@ func reportWakes(name string, c cost, wakes int, late []float64) {
 	report(name+"_p99", quantile(late, 0.99), "ns")
 }
 
-// work does so many steps, each of which needs the last one's result.
+// work does the given number of steps. Each step needs the result of the step before it.
 //
 //go:noinline
 func work(steps int) uint64 {
@@ -82,7 +82,7 @@ func work(steps int) uint64 {
 	return x
 }
 
-// stepsOfWork is how many take 5 µs on this machine, if they have a processor alone.
+// stepsOfWork returns how many steps take 5 µs on this machine, with a processor to themselves.
 func stepsOfWork() int {
 	const steps = 10_000
 	least := math.Inf(1)
@@ -128,7 +128,8 @@ func napping(name string, count int) {
 	reportWakes(name, cost, len(all), all)
 }
 
-// trickle: a goroutine that is woken now and then, if by a thread, then without what that costs.
+// trickle measures a goroutine that is woken now and then. The cost of a thread that wakes it is
+// left out.
 func trickle(name string, wakes func() (late []float64, waker <-chan cost)) {
 	before := costOfProcess()
 	late, waker := wakes()
@@ -139,7 +140,7 @@ func trickle(name string, wakes func() (late []float64, waker <-chan cost)) {
 	reportWakes(name, cost, len(late), late)
 }
 
-// fromPipe: the thread that writes is in C all the time, and so has no P.
+// fromPipe: the writing thread stays in C all the time, and so has no P.
 func fromPipe() (late []float64, _ <-chan cost) {
 	reader, writer, err := os.Pipe()
 	must(err)
@@ -172,7 +173,8 @@ func fromTimer() (late []float64, _ <-chan cost) {
 	}
 }
 
-// fromThread: the thread is a goroutine's that is locked to it, and waits for a P after each of its sleeps.
+// fromThread: the thread belongs to a goroutine that is locked to it, and waits for a P after each
+// of its sleeps.
 func fromThread() (late []float64, _ <-chan cost) {
 	sent := make(chan time.Time, 128)
 	waker := make(chan cost, 1)
@@ -193,7 +195,7 @@ func fromThread() (late []float64, _ <-chan cost) {
 	return late, waker
 }
 
-// bursts: parked goroutines that are all made ready at once, and work.
+// bursts: parked goroutines become ready all at once, and work.
 func bursts() {
 	steps := stepsOfWork()
 	var wakers [burst]chan struct{}

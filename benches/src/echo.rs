@@ -1,4 +1,4 @@
-//! Echo servers: the part that they share with each other, and with their clients.
+//! Echo servers: the part that the servers and their clients share.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use crate::{Args, cpu_time, memory, threads};
 /// The number of bytes that a client sends, and gets back.
 pub const MESSAGE: usize = 64;
 
-/// The workloads, and how many clients each has.
+/// The workloads, and each one's number of clients.
 pub const WORKLOADS: [(&str, usize); 2] = [("echo100", 100), ("echo5000", 5_000)];
 
 /// The workload of connections on which nothing is sent.
@@ -53,9 +53,9 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
     args.report(&format!("{workload}_p99"), p99, "ns");
 }
 
-/// Has clients connect to this process's server and send nothing, for `workload`, which is [`IDLE`]
-/// or one like it. Reports the server's memory for each, its number of threads, and its processor
-/// time in five seconds. It blocks its thread.
+/// Makes clients connect to this process's server and send nothing, for `workload`, which is
+/// [`IDLE`] or a similar one. Reports the server's memory for each client, its number of threads,
+/// and its processor time in five seconds. It blocks its thread.
 pub fn silent_clients(args: &Args, workload: &str, server: SocketAddr) {
     more_descriptors();
     let before = memory("VmRSS");

@@ -1,4 +1,4 @@
-// What the workloads do in C: Rust's call it through foreign.rs, Go's through cgo.
+// The C parts of the workloads. Rust calls them through foreign.rs, Go through cgo.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -13,8 +13,8 @@ void spin_in_c(void) {
     }
 }
 
-// Sets the name server of this thread's lookups to one at a port of this machine. A lookup asks it
-// once, and waits a second for its answer.
+// Sets the name server for this thread's lookups to a port of this machine. A lookup asks the
+// server once, and waits a second for its answer.
 void look_up_at(unsigned short port) {
     struct sockaddr_in server = {.sin_family = AF_INET, .sin_port = htons(port)};
     server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -44,7 +44,7 @@ void handle_by_computing(void) {
     sigaction(SIGUSR1, &action, NULL);
 }
 
-// Runs that handler on this thread, now.
+// Runs that handler on this thread at once.
 void raise_sigusr1(void) {
     raise(SIGUSR1);
 }

@@ -1,4 +1,4 @@
-//! What the workloads do in C: the functions of `foreign.c`.
+//! The C parts of the workloads: the functions of `foreign.c`.
 
 use std::net::UdpSocket;
 
@@ -7,7 +7,7 @@ unsafe extern "C" {
     pub safe fn spin_in_c() -> !;
     /// Sets a handler of `SIGUSR1` that computes for 200 ms.
     pub safe fn handle_by_computing();
-    /// Runs that handler on this thread, now.
+    /// Runs that handler on this thread at once.
     pub safe fn raise_sigusr1();
     safe fn look_up_at(port: u16);
 }
@@ -21,7 +21,7 @@ impl SilentServer {
         SilentServer(UdpSocket::bind("127.0.0.1:0").unwrap())
     }
 
-    /// Sets this thread's name server to this one. A lookup then takes a second.
+    /// Makes this the name server for this thread's lookups. A lookup then takes a second.
     pub fn ask(&self) {
         look_up_at(self.0.local_addr().unwrap().port());
     }

@@ -1,4 +1,4 @@
-//! HTTP servers: the part that they share with each other, and their clients, which are `wrk`'s.
+//! HTTP servers: the part that the servers share, and their clients, which `wrk` runs.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::echo::more_descriptors;
 use crate::{Args, cpu_time};
 
-/// The workloads, and how many connections each has.
+/// The workloads, and each one's number of connections.
 pub const WORKLOADS: [(&str, usize); 2] = [("http100", 100), ("http5000", 5_000)];
 
 /// Runs `wrk` against this process's server for three seconds. Reports the time of a request, the

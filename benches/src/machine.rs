@@ -1,4 +1,4 @@
-//! The machine that was measured on.
+//! The machine of a measurement.
 
 use std::fs;
 use std::process::Command;

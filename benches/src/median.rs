@@ -1,6 +1,7 @@
-//! The median: one value for many runs, of which some were disturbed.
+//! The median: one value for many runs, some of which were disturbed.
 
-/// The median: the middle value, or the mean of the middle two. None if there are no values.
+/// Returns the median: the middle value, or the mean of the middle two. None if there are no
+/// values.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

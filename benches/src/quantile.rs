@@ -1,7 +1,7 @@
 //! Quantiles of many samples.
 
-/// The `q`-quantile of the values, for instance 0.99 for the 99th percentile: the smallest value
-/// that isn't less than the part `q` of all values.
+/// Returns the `q`-quantile of the values, for instance the 99th percentile for 0.99: the smallest
+/// value that isn't less than the part `q` of all values.
 ///
 /// # Panics
 /// If there are none.

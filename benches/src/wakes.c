@@ -1,5 +1,5 @@
-// How the workloads of wakes are measured, and the thread that writes to a pipe. Rust's programs
-// call it through wakes.rs, Go's through cgo.
+// The measurements of the workloads of wakes, and the thread that writes to a pipe. Rust's programs
+// call this through wakes.rs, Go's through cgo.
 
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What threads have cost: nanoseconds of processors' time, and how often they have gone to sleep.
+// The cost of threads: nanoseconds of processor time, and how often they went to sleep.
 struct cost {
     double cpu;
     double switches;
@@ -25,12 +25,12 @@ static struct cost cost_of(clockid_t clock, int who) {
     return (struct cost){.cpu = (double)now(clock), .switches = (double)usage.ru_nvcsw};
 }
 
-// What this process has cost, with those of its threads that have ended.
+// Returns the cost of this process, ended threads included.
 struct cost cost_of_process(void) {
     return cost_of(CLOCK_PROCESS_CPUTIME_ID, RUSAGE_SELF);
 }
 
-// What this thread has cost.
+// Returns the cost of this thread.
 struct cost cost_of_thread(void) {
     return cost_of(CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD);
 }
@@ -41,8 +41,8 @@ uint64_t pause_before(uint64_t i) {
     return 50000 + i * 92717 % 150000;
 }
 
-// For `duration` ns, writes the time, in ns since 1970, to a pipe and sleeps, in turns. Returns
-// what this has cost the thread.
+// For `duration` ns, writes the time, in ns since 1970, to a pipe and sleeps, in turns. Returns the
+// thread's cost of this.
 struct cost trickle_into(int pipe, int64_t duration) {
     struct cost before = cost_of_thread();
     int64_t end = now(CLOCK_MONOTONIC) + duration;

@@ -1,5 +1,5 @@
-//! What the workloads of wakes share: they measure the processor time of a wake, and how often
-//! threads sleep. Some of it is in C, in `wakes.c`, as Go's program uses it too.
+//! The shared part of the workloads of wakes: they measure the processor time of a wake, and how
+//! often threads sleep. Some of it is C, in `wakes.c`, because Go's program uses it too.
 
 use std::ffi::c_int;
 use std::hint::black_box;
@@ -18,13 +18,13 @@ pub const DURATION: Duration = Duration::from_secs(2);
 /// compute more than five processors can; the hundred leave some of two idle.
 pub const SLEEPERS: [(&str, usize); 2] = [("wake_cpu", 1_000), ("wake_cpu100", 100)];
 
-/// How long each of them sleeps, and also the goroutine that wakes the others of [`BURST`].
+/// How long each of these goroutines sleeps. The goroutine that wakes a [`BURST`] sleeps as long.
 pub const NAP: Duration = Duration::from_millis(1);
 
-/// How many are made ready at once.
+/// The number of goroutines that become ready at once.
 pub const BURST: usize = 64;
 
-/// How many round trips `pairs_idle` takes.
+/// The number of round trips in `pairs_idle`.
 pub const TRIPS: u64 = 2_000_000;
 
 unsafe extern "C" {
@@ -34,23 +34,23 @@ unsafe extern "C" {
     safe fn trickle_into(pipe: c_int, duration: i64) -> Cost;
 }
 
-/// What threads have cost.
+/// The cost of threads.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Cost {
-    /// Nanoseconds of processors' time.
+    /// Nanoseconds of processor time.
     pub cpu: f64,
     /// How often they have gone to sleep, in a futex, a poll, or any other wait.
     pub switches: f64,
 }
 
 impl Cost {
-    /// What this process has cost, with those of its threads that have ended.
+    /// Returns the cost of this process, ended threads included.
     pub fn of_process() -> Self {
         cost_of_process()
     }
 
-    /// What this thread has cost.
+    /// Returns the cost of this thread.
     pub fn of_thread() -> Self {
         cost_of_thread()
     }
@@ -78,14 +78,14 @@ pub fn report_trips(args: &Args, cost: Cost, took: Duration) {
     args.report("pairs_idle_switches", cost.switches / TRIPS as f64, "switches");
 }
 
-/// Returns how late each burst was done: when the last goroutine ran that it woke. Each goroutine
-/// notes when it ran.
+/// Returns how late each burst was done: when the last goroutine ran that the burst woke. Each
+/// goroutine notes when it ran.
 pub fn burst_lateness(begun: &[Instant], ran: &[Vec<Instant>]) -> Vec<f64> {
     let last = |burst: usize| ran.iter().map(|ran| ran[burst]).max().unwrap();
     begun.iter().enumerate().map(|(burst, &begun)| nanos(last(burst) - begun)).collect()
 }
 
-/// How many nanoseconds it is since then.
+/// Returns the nanoseconds since `then`.
 pub fn since(then: Instant) -> f64 {
     nanos(then.elapsed())
 }
@@ -94,27 +94,27 @@ fn nanos(duration: Duration) -> f64 {
     duration.as_nanos() as f64
 }
 
-/// How long to sleep before wake `i`: 50 to 200 µs.
+/// Returns how long to sleep before wake `i`: 50 to 200 µs.
 pub fn pause(i: u64) -> Duration {
     Duration::from_nanos(pause_before(i))
 }
 
-/// How many bytes of a pipe are the time at which they were written.
+/// The size of a stamp in bytes. A stamp is the time at which it was written.
 pub const STAMP: usize = 8;
 
-/// Writes stamps to a pipe, each after a [`pause`], for [`DURATION`]; returns what this has cost
-/// this thread.
+/// Writes stamps to a pipe, each after a [`pause`], for [`DURATION`]. Returns this thread's cost of
+/// this.
 pub fn write_stamps(pipe: PipeWriter) -> Cost {
     trickle_into(pipe.as_raw_fd(), DURATION.as_nanos() as i64)
 }
 
-/// How many nanoseconds it is since a stamp was written.
+/// Returns the nanoseconds since a stamp was written.
 pub fn since_stamp(stamp: [u8; STAMP]) -> f64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     now.as_nanos() as f64 - i64::from_ne_bytes(stamp) as f64
 }
 
-/// Work of a fixed length, which the clock doesn't bound: it stays as long beside other work.
+/// Work of a fixed number of steps. No clock bounds it, so it stays the same beside other work.
 #[derive(Clone, Copy)]
 pub struct Work {
     steps: u64,
@@ -133,7 +133,7 @@ impl Work {
         Work { steps: (5e3 * STEPS as f64 / least) as u64 }
     }
 
-    /// Does the work. Each step needs the last one's result.
+    /// Does the work. Each step needs the result of the step before it.
     pub fn run(self) {
         black_box(
             (0..self.steps).fold(1_u64, |x, _| x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)),

@@ -9,24 +9,24 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// One of those that are compared: a column of the table.
+/// A program that is compared: a column of the table.
 pub struct Contender {
     pub name: &'static str,
     program: PathBuf,
-    /// What its workloads' names begin with.
+    /// The prefix of its workloads' names.
     prefix: &'static str,
-    /// What its environment has besides.
+    /// Environment variables to add.
     settings: Vec<(&'static str, String)>,
 }
 
-/// What a run printed: nothing if the contender has no such workload.
+/// The measurements that a run printed: none if the contender has no such workload.
 pub type Outcome = Result<Vec<Measurement>, Lost>;
 
-/// How a run ended that printed nothing one can use.
+/// The end of a run that printed nothing usable.
 #[derive(Clone, Copy)]
 pub enum Lost {
     Died,
-    /// It took longer than it may.
+    /// It exceeded its time limit.
     Never,
 }
 
@@ -46,7 +46,7 @@ pub struct Measurement {
     pub unit: String,
 }
 
-/// All of them: gosched first, and Go if there is a toolchain.
+/// Returns all contenders: gosched first, and Go if there is a toolchain.
 pub fn contenders(go: Option<&Go>) -> Vec<Contender> {
     let lean = vec![("LEAN", "1".to_string())];
     let mut all = vec![
@@ -62,7 +62,7 @@ pub fn contenders(go: Option<&Go>) -> Vec<Contender> {
     all
 }
 
-/// gosched and Go, each as it is and then with its execution traced into this file.
+/// Returns gosched and Go, each without tracing and then with its execution traced into `file`.
 pub fn traced(go: Option<&Go>, file: &str) -> Vec<Contender> {
     let of_ours = vec![("GODEBUG", format!("tracefile={file}"))];
     let of_go = vec![("TRACE", file.to_string())];
@@ -84,7 +84,8 @@ impl Contender {
         Contender { name, program: program.into(), prefix, settings: Vec::new() }
     }
 
-    /// Runs a workload in a fresh process. If that takes longer than `limit`, it hangs.
+    /// Runs a workload in a fresh process. A process that takes longer than `limit` counts as
+    /// hanging.
     pub fn run(&self, procs: usize, workload: &str, limit: Duration) -> Outcome {
         let workload = format!("{}{workload}", self.prefix);
         let mut command = Command::new(&self.program);
@@ -118,8 +119,7 @@ impl FromStr for Measurement {
     }
 }
 
-/// What the process prints. The little that a workload prints fits in the pipe, so it can be read
-/// at the end.
+/// Returns the process's output. It is small enough for the pipe, so it can be read at the end.
 fn output(mut child: Child, limit: Duration) -> Result<String, Lost> {
     let start = Instant::now();
     let mut lost = Lost::Died;
@@ -134,7 +134,7 @@ fn output(mut child: Child, limit: Duration) -> Result<String, Lost> {
     output.and_then(|output| String::from_utf8(output.stdout).ok()).ok_or(lost)
 }
 
-/// The Go program, in a folder that goes when this is dropped.
+/// The Go program, in a folder that is removed when this is dropped.
 pub struct Go {
     pub version: String,
     folder: PathBuf,
@@ -148,12 +148,12 @@ impl Go {
 
 impl Drop for Go {
     fn drop(&mut self) {
-        // What can't be removed now the system removes in its time.
+        // If the folder can't be removed now, the system removes it later.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Builds the Go program. Without a toolchain, or if that fails, says so.
+/// Builds the Go program. Prints a line if there is no toolchain, or if the build fails.
 pub fn build_go() -> Option<Go> {
     let toolchain = env::var_os("GO").unwrap_or_else(|| "go".into());
     let version = Command::new(&toolchain).args(["env", "GOVERSION"]).output();
@@ -166,7 +166,7 @@ pub fn build_go() -> Option<Go> {
     let mut build = Command::new(&toolchain);
     build.args(["build", "-o"]).arg(go.program()).arg(".");
     build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go"));
-    // It needs nothing from the network.
+    // The build needs nothing from the network.
     build.envs([("GOTOOLCHAIN", "local"), ("GOPROXY", "off"), ("GOFLAGS", ""), ("CGO_ENABLED", "1")]);
     if !build.status().is_ok_and(|status| status.success()) {
         eprintln!("go is skipped: the program wasn't built");

@@ -7,10 +7,10 @@
 //! - `--limit` is the time after which a run counts as endless: two minutes by default.
 //! - `--traced` compares gosched and Go each with itself while its execution is traced into the
 //!   file, instead of with each other.
-//! - `beside_` names all workloads whose names begin so.
+//! - `beside_` names all workloads whose names begin with it.
 //!
 //! Machines are noisy. So each round runs all contenders, one after the other, each in a fresh
-//! process, and every other round runs them backwards. The ratio is the median of the rounds'
+//! process, and every other round runs them in reverse. The ratio is the median of the rounds'
 //! ratios.
 //!
 //! The Go program is built with the `go` on the PATH, or the one that the environment variable
@@ -52,7 +52,7 @@ const WORKLOADS: [&str; 18] = [
     "two_cpu",
 ];
 
-/// The workloads that only run if they are named.
+/// The workloads that run only if they are named.
 const LONG: [&str; 34] = [
     "wake",
     "pair",
@@ -112,7 +112,7 @@ fn main() {
     options.each(&contenders, |workload, procs, rounds| table.print(workload, procs, rounds));
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     rounds: usize,
     procs: Vec<usize>,
@@ -128,7 +128,7 @@ impl Options {
         let mut options = Options { rounds: 7, procs, limit, traced: None, workloads };
         while let Some(word) = words.next() {
             match word.as_str() {
-                // Cargo adds it.
+                // Cargo adds this argument.
                 "--bench" => {}
                 "--quick" => options.rounds = 1,
                 "--rounds" => options.rounds = positive(&words.next()?)?,
@@ -164,8 +164,8 @@ impl Options {
     /// Returns the outcomes of each round, in the contenders' order. A contender that was lost once
     /// isn't run again.
     ///
-    /// Every other round goes backwards, as a contender may help or hinder the next one by what it
-    /// leaves behind: warm memory, a hot processor.
+    /// Every other round goes backwards, because a contender may leave something behind that helps
+    /// or hinders the next one: warm memory, a hot processor.
     fn rounds(&self, contenders: &[Contender], workload: &str, procs: usize) -> Vec<Vec<Outcome>> {
         let mut lost: Vec<Option<Lost>> = vec![None; contenders.len()];
         let mut round = |round| {

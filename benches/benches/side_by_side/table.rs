@@ -1,4 +1,4 @@
-//! The table: medians, ratios, and whether they are what they should be.
+//! The table: medians, ratios, and whether they meet their targets.
 
 use gosched_benches::median::median;
 
@@ -9,7 +9,7 @@ pub struct Table<'a> {
     contenders: &'a [Contender],
 }
 
-/// What a row's ratio should be at most.
+/// The highest ratio that a row should have.
 fn target(name: &str, procs: usize) -> Option<f64> {
     match name {
         "spawn" | "spawn_wait" => Some(0.6),
@@ -34,7 +34,7 @@ fn target(name: &str, procs: usize) -> Option<f64> {
     }
 }
 
-/// What a row should be at most, whatever Go does.
+/// The highest value that a row should have, whatever Go's value is.
 fn most(name: &str, procs: usize) -> Option<f64> {
     match name {
         "hogs" => Some(procs as f64 * 1.1),
@@ -54,8 +54,8 @@ impl<'a> Table<'a> {
         Table { contenders }
     }
 
-    /// Prints the rows of a workload: one for each thing that gosched says of it, or another if
-    /// gosched was lost; or one that says that all were.
+    /// Prints the rows of a workload: one for each measurement of gosched's. If gosched was lost,
+    /// prints the rows of another contender, or one row if all were lost.
     pub fn print(&self, workload: &str, procs: usize, rounds: &[Vec<Outcome>]) {
         let said = rounds
             .iter()
@@ -80,8 +80,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The median of the rounds' ratios: of gosched to Go, or to corosensei in what Go doesn't
-    /// have. What is a ratio of its own is that.
+    /// Returns the median of the rounds' ratios: of gosched to Go, or to corosensei for workloads
+    /// that Go lacks. A row that is a ratio itself is returned as it is.
     fn ratio(&self, name: &str, unit: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
         if unit == "ratio" {
             return ours_median(name, rounds);
@@ -94,21 +94,22 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The column of gosched with goroutines that share thread-locals, and that of its raw layer.
+/// The columns of gosched with goroutines that share thread-locals, and of its raw layer.
 const LEAN: usize = 1;
 const RAW: usize = 2;
 
-/// What gosched says, in a round: on its raw layer, if the safe one has no such workload.
+/// Returns gosched's outcome in a round: that of its raw layer, if the safe one has no such
+/// workload.
 fn ours(round: &[Outcome]) -> &Outcome {
     if round[0].as_ref().is_ok_and(Vec::is_empty) { &round[RAW] } else { &round[0] }
 }
 
-/// The median of the rounds' ratios, of gosched to another one.
+/// Returns the median of the rounds' ratios of gosched to another contender.
 fn ratio_of(name: &str, rounds: &[Vec<Outcome>], other: impl Fn(&[Outcome]) -> &Outcome) -> Option<f64> {
     median(rounds.iter().filter_map(|round| Some(value(name, ours(round))? / value(name, other(round))?)))
 }
 
-/// Whether gosched's ratio is at most its target, and its median at most what it should be.
+/// Returns whether gosched's ratio is at most its target, and its median at most `most`.
 fn met(ratio: Option<(f64, f64)>, most: Option<f64>, name: &str, rounds: &[Vec<Outcome>]) -> &'static str {
     let fast = ratio.map(|(target, ratio)| ratio <= target);
     let low = most.map(|most| ours_median(name, rounds).is_some_and(|ours| ours <= most));
@@ -119,13 +120,13 @@ fn met(ratio: Option<(f64, f64)>, most: Option<f64>, name: &str, rounds: &[Vec<O
     }
 }
 
-/// Gosched's median; None if it was lost in a round.
+/// Returns gosched's median, or None if gosched was lost in a round.
 fn ours_median(name: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
     let values: Option<Vec<f64>> = rounds.iter().map(|round| value(name, ours(round))).collect();
     median(values?.into_iter())
 }
 
-/// A contender's median, as one reads it.
+/// Returns a contender's median, formatted for reading.
 pub(super) fn cell(name: &str, unit: &str, column: usize, rounds: &[Vec<Outcome>]) -> String {
     if let Some(lost) = rounds.iter().find_map(|round| round[column].as_ref().err()) {
         return lost.to_string();

@@ -1,5 +1,5 @@
-//! The table of what it costs to trace the execution: a traced run's values in units of the same
-//! program's without.
+//! The table of the cost of tracing: the values of a traced run, in units of the same program's
+//! untraced run.
 
 use gosched_benches::median::median;
 
@@ -11,7 +11,7 @@ pub struct Traced<'a> {
     contenders: &'a [Contender],
 }
 
-/// What a row's ratio may be, whatever Go's is.
+/// The highest ratio that a row may have, whatever Go's ratio is.
 fn target(name: &str) -> Option<f64> {
     (name == "echo100").then_some(1.03)
 }
@@ -33,7 +33,7 @@ impl<'a> Traced<'a> {
         Traced { contenders }
     }
 
-    /// Prints the rows of a workload: one for each thing that was said of it.
+    /// Prints the rows of a workload: one for each measurement.
     pub fn print(&self, workload: &str, procs: usize, rounds: &[Vec<Outcome>]) {
         let said = rounds.iter().flatten().flatten().find(|said| !said.is_empty());
         let rows = said.map_or(vec![(workload, "")], |said| {
@@ -53,12 +53,13 @@ impl<'a> Traced<'a> {
     }
 }
 
-/// The median of the rounds' ratios, of the contender to the right of this column to the one in it.
+/// Returns the median of the rounds' ratios: of the contender to the right of this column to this
+/// column's.
 fn on_to_off(name: &str, off: usize, rounds: &[Vec<Outcome>]) -> Option<f64> {
     median(rounds.iter().filter_map(|round| Some(value(name, &round[off + 1])? / value(name, &round[off])?)))
 }
 
-/// Whether gosched's ratio is no more than Go's, and than the row's own target.
+/// Returns whether gosched's ratio is at most Go's, and at most the row's own target.
 fn met(name: &str, ratios: &[Option<f64>]) -> &'static str {
     let &[Some(ours), Some(go)] = ratios else { return "" };
     if ours <= go && target(name).is_none_or(|target| ours <= target) { "yes" } else { "no" }

@@ -1,5 +1,5 @@
-// How late a ticker of 5 ms is beside a loop of each operation: what benches/src/bin/lateness.rs
-// measures, on Go's own runtime.
+// The lateness of a ticker of 5 ms beside a loop of each operation, on Go's own runtime.
+// benches/src/bin/lateness.rs measures the same on gosched.
 package main
 
 import (

@@ -1,4 +1,4 @@
-//! Measures what can be measured on two processors: the constants of `sim/costs.rs`.
+//! Measures the constants of `sim/costs.rs`, as far as two processors can.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A word on a cache line of its own, which isn't fetched together with a neighbouring line.
+/// A word on a cache line of its own, whose neighbouring line isn't fetched with it.
 #[repr(align(128))]
 #[derive(Default)]
 struct Word(AtomicU32);
@@ -58,7 +58,7 @@ fn line() -> f64 {
             word.0.store(2 * i + 1, Release);
             while word.0.load(Acquire) != 2 * i + 2 {}
         }
-        // Each way it is fetched twice: to be written, and to be read.
+        // In each direction the line is fetched twice: to be written, and to be read.
         start.elapsed().as_nanos() as f64 / f64::from(rounds) / 4.0
     })
 }

@@ -1,11 +1,10 @@
-//! The scheduler on a machine that there isn't: the files that ship, on simulated processors with
-//! virtual clocks.
+//! The scheduler on a simulated machine: the files that ship, on processors with virtual clocks.
 //!
-//! Each M is a coroutine with a clock of its own. Each atomic access of the scheduler's is a step:
-//! the M whose clock is least makes it, and pays what the word's cache line costs from where it
-//! lies. A mutex that is contended, a futex, a system call cost what [`Costs`](sim::costs::Costs)
-//! says. Nothing depends on the machine that this runs on, so two runs are the same to the last
-//! count. What that is worth, and what not, is in `docs/scale.md`.
+//! Each M is a coroutine with a clock of its own. Each atomic access of the scheduler's is a step.
+//! The M with the earliest clock makes the next step, and pays for moving the word's cache line
+//! from where it lies. [`Costs`](sim::costs::Costs) has the cost of a contended mutex, a futex and
+//! a system call. Nothing depends on the machine that this runs on, so two runs are the same to the
+//! last count. `docs/scale.md` discusses what the results are worth.
 //!
 //! | from the crate | what it is here |
 //! | --- | --- |
@@ -25,7 +24,7 @@
 //! | `calibrate.rs` | measures on this machine what can be measured on two processors |
 //! | `main.rs` | prints the tables |
 
-// The mutex takes its `Backoff` from there.
+// The mutex imports its `Backoff` from this name.
 extern crate self as crossbeam_utils;
 
 pub mod calibrate;
@@ -36,7 +35,7 @@ pub mod sim;
 pub mod variants;
 pub mod work;
 
-/// Stand-in for crossbeam's: rounds of pauses, each twice as many as in the one before.
+/// Stand-in for crossbeam's: rounds of pauses, each round twice as long as the one before.
 pub(crate) struct Backoff(std::cell::Cell<u32>);
 
 impl Backoff {

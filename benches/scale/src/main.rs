@@ -11,7 +11,7 @@ use gosched_scale::sim::lines::Of;
 use gosched_scale::variants::{Lock, Variant};
 use gosched_scale::work::{ALL, Outcome, Work, run};
 
-/// How many P's the tables have.
+/// The numbers of P's in the tables.
 const PROCS: [i32; 6] = [1, 8, 16, 32, 64, 128];
 
 fn main() {
@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// As many operations as show what goes on when it has begun.
+/// The number of operations: enough to show the steady state.
 fn ops(work: Work, procs: i32) -> u64 {
     match work {
         Work::Skynet | Work::Tree => 100_000,
@@ -40,7 +40,7 @@ fn server(work: Work, procs: i32, variant: Variant) -> Outcome {
     run(work, procs, ops(work, procs), &Costs::server(), variant)
 }
 
-/// What the model says of the machine that it is compared with.
+/// Prints the model's figures for the machine that it is compared with.
 fn two() {
     println!("| workload | P's | ns | sleeps |\n| --- | ---: | ---: | ---: |");
     for work in ALL {
@@ -51,13 +51,13 @@ fn two() {
     }
 }
 
-/// How often a thread has slept for an operation.
+/// Returns the sleeps of threads for each operation.
 fn slept(is: &Outcome) -> f64 {
     let events = [Event::FutexSleep, Event::Usleep, Event::PollSlept];
     events.iter().map(|&event| is.counts.of(event)).sum::<u64>() as f64 / is.ops as f64
 }
 
-/// How often threads sleep, and so are woken, with what it takes.
+/// Prints how often threads sleep, and so are woken, and the time that this takes.
 fn sleeps() {
     println!("| workload | P's | ns | sleeps |\n| --- | ---: | ---: | ---: |");
     for work in ALL {
@@ -68,7 +68,7 @@ fn sleeps() {
     }
 }
 
-/// Where the time goes.
+/// Prints where the time goes.
 fn table() {
     println!(
         "| workload | P's | ns | work | run | steal | lock: wait | held | kernel | lines | of these sched |"
@@ -88,7 +88,7 @@ fn table() {
     }
 }
 
-/// How often what happens for each operation.
+/// Prints the counts of events for each operation.
 fn counts() {
     let events = [
         (Event::Lock, "lock"),
@@ -117,7 +117,7 @@ fn counts() {
     }
 }
 
-/// What changes would bring.
+/// Prints what changes of the scheduler would bring.
 fn variants() {
     let shipped = Variant::default();
     let all = [

@@ -1,26 +1,26 @@
-//! Changes of the scheduler that can be tried in the model, and in the model only.
+//! Changes of the scheduler to try in the model only.
 
 use std::cell::Cell;
 
 /// The mutex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lock {
-    /// What ships.
+    /// The mutex that ships.
     #[default]
     Shipped,
-    /// One waiter at a time spins, the others sleep at once: roughly Go 1.27's.
+    /// One waiter at a time spins, and the others sleep at once: roughly Go 1.27's.
     OneSpins,
-    /// It goes from one to the next, a line's transfer each, and nobody sleeps: what a mutex could
-    /// do at best.
+    /// The mutex goes from one waiter to the next, at the cost of a line's transfer, and nobody
+    /// sleeps: the best possible mutex.
     Queue,
 }
 
-/// What is different from what ships.
+/// The differences from the shipped scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
     /// The mutex.
     pub lock: Lock,
-    /// A thief goes round so often, not four times.
+    /// The rounds that a thief makes, instead of four.
     pub steal_tries: Option<u32>,
     /// The mutex has a swap in its unlock, and a sleeper makes no barrier in all threads.
     pub swap_unlock: bool,

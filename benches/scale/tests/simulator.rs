@@ -1,4 +1,5 @@
-//! The simulator runs, to the end and the same each time, and tells what a test can know of it.
+//! The simulator runs to the end, does the same each time, and gives the results that a test can
+//! know.
 
 use gosched_scale::sim::costs::Costs;
 use gosched_scale::sim::count::{Event, Part};

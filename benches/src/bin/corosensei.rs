@@ -1,4 +1,4 @@
-//! corosensei: stackful coroutines without a scheduler, for the least that a switch can cost.
+//! corosensei: stackful coroutines without a scheduler, for the lowest cost of a switch.
 
 use std::hint::black_box;
 

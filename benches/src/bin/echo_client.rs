@@ -1,10 +1,10 @@
 //! The clients of an echo server, the same for every server:
 //! `echo_client ADDRESS CONNECTIONS MILLISECONDS`.
 //!
-//! Each client sends 64 bytes, waits until they have come back, and sends again: all on one thread.
-//! When all are connected and warm, it prints a line `begun`; at the end a line with the number of
-//! round trips since then, the time that they took, and the 99th percentile of one, both in
-//! nanoseconds.
+//! Each client sends 64 bytes, waits until they have come back, and sends again. All clients run on
+//! one thread. Once all are connected and warm, the program prints a line `begun`. At the end it
+//! prints a line with the number of round trips since then, the time that they took, and the 99th
+//! percentile of a round trip, both in nanoseconds.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ impl Client {
         (self.sent, self.missing) = (Instant::now(), MESSAGE);
     }
 
-    /// Reads the bytes that have come back; returns the time of the round trip if all have.
+    /// Reads the bytes that have come back. Returns the time of the round trip if it is complete.
     fn receive(&mut self) -> Option<Duration> {
         let mut buf = [0; MESSAGE];
         loop {
@@ -78,7 +78,7 @@ fn main() {
     println!("{} {} {:.0}", trips.len(), took.as_nanos(), quantile(&trips, 0.99));
 }
 
-/// Makes round trips for `length`; returns how many nanoseconds each took.
+/// Makes round trips for `length`. Returns how many nanoseconds each took.
 fn rounds(poll: &mut Poll, clients: &mut [Client], length: Duration) -> Vec<f64> {
     let (mut events, mut trips, begun) = (Events::with_capacity(1024), Vec::new(), Instant::now());
     while begun.elapsed() < length {

@@ -1,6 +1,6 @@
-//! How late a ticker of 5 ms is beside a loop of each operation, at one and at two P's, for a
-//! second each: `lateness [PART-OF-A-NAME ...]`. `benches/go/lateness` is the same on Go's own
-//! runtime.
+//! The lateness of a ticker of 5 ms beside a loop of each operation, at one and at two P's, for a
+//! second each: `lateness [PART-OF-A-NAME ...]`. `benches/go/lateness` measures the same on Go's
+//! own runtime.
 
 use std::cell::Cell;
 use std::env;
@@ -21,7 +21,7 @@ use gosched::{Builder, blocking, go, set_gomaxprocs, time, yield_now};
 const TICK: Duration = Duration::from_millis(5);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Measures `operation`, if its name is wanted.
+/// Measures `operation`, if the command line selects its name.
 fn beside(name: &str, mut operation: impl FnMut()) {
     static OVER: AtomicBool = AtomicBool::new(false);
     if env::args().len() > 1 && !env::args().skip(1).any(|part| name.contains(&part)) {
@@ -54,7 +54,7 @@ fn beside(name: &str, mut operation: impl FnMut()) {
     );
 }
 
-/// Of goroutines.
+/// Measures operations of goroutines.
 fn goroutines() {
     beside("nothing", || _ = black_box(1));
     beside("go", || drop(go(|| ())));
@@ -87,7 +87,7 @@ fn goroutines() {
     beside("dump", || gosched::dump_goroutines(&mut Vec::new()).expect("a Vec has room"));
 }
 
-/// Of channels, locks and timers.
+/// Measures operations of channels, locks and timers.
 fn waits() {
     let (tx, rx) = bounded(1_000);
     beside("send and receive", || {
@@ -115,7 +115,7 @@ fn waits() {
     beside("sleep 0", || time::sleep(Duration::ZERO));
 }
 
-/// Of sockets and files.
+/// Measures operations of sockets and files.
 fn io() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -139,7 +139,7 @@ fn io() -> io::Result<()> {
     })
 }
 
-/// Of code that knows nothing of goroutines.
+/// Measures code that knows nothing of goroutines.
 fn foreign() {
     thread_local!(static COUNT: Cell<u64> = const { Cell::new(0) });
     beside("thread-local", || COUNT.set(COUNT.get() + 1));

@@ -1,25 +1,26 @@
 //! Draws the table of `docs/performance.md`: `docs/performance.svg`.
 //!
 //! `cargo run --release --bin performance` measures nothing. It reads the rows at 2 P's that have a
-//! value of Go's, and makes a bar of each one's ratio: from 1 to the left where we take less, and
-//! to the right where we take more.
+//! value in Go's column, and draws each row's ratio as a bar: from 1 to the left where gosched
+//! takes less, and to the right where it takes more.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 const WIDTH: f64 = 720.0;
-/// Where the axis begins and ends.
+/// The ends of the axis.
 const LEFT: f64 = 160.0;
 const RIGHT: f64 = 660.0;
-/// Where the first bar begins, and how far it is from one to the next.
+/// The top of the first bar, and the distance between bars.
 const TOP: f64 = 28.0;
 const STEP: f64 = 18.0;
-/// Of bars to the left of 1 and to the right: to be seen on a light and on a dark background.
+/// Colours of the bars to the left of 1 and to the right. They are visible on light and on dark
+/// backgrounds.
 const LESS: &str = "#3b82c4";
 const MORE: &str = "#d9822b";
 
-/// A row of the table: its name, and the ratio as it stands there.
+/// A row of the table: its name, and its ratio as the table has it.
 type Row<'a> = (&'a str, &'a str);
 
 fn main() {
@@ -28,7 +29,7 @@ fn main() {
     fs::write(docs.join("performance.svg"), plot(&rows(&text))).unwrap();
 }
 
-/// The rows at 2 P's of the first table with ratios that have a value in Go's column.
+/// Returns the rows at 2 P's that have a value in Go's column, from the first table with ratios.
 fn rows(text: &str) -> Vec<Row<'_>> {
     let mut lines = text.lines().map(cells);
     let heading = lines.find_map(|cells| cells.filter(|cells| cells.contains(&"ratio")));
@@ -40,7 +41,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
     compared.map(|cells| (cells[name], cells[ratio])).collect()
 }
 
-/// The cells of a line of a table.
+/// Returns the cells of a line of a table.
 fn cells(line: &str) -> Option<Vec<&str>> {
     Some(line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect())
 }
@@ -86,8 +87,8 @@ fn plot(rows: &[Row<'_>]) -> String {
     svg + "</svg>\n"
 }
 
-/// 1, 2, 5, 10 ... times powers of ten: from the last one that is at most `least` to the first that
-/// is at least `most`.
+/// Returns 1, 2, 5, 10 ... times powers of ten: from the last that is at most `least` to the first
+/// that is at least `most`.
 fn ticks(least: f64, most: f64) -> Vec<f64> {
     let all: Vec<f64> = (-4..5)
         .flat_map(|power| ["1", "2", "5"].map(|digit| format!("{digit}e{power}").parse().unwrap()))

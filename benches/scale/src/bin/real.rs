@@ -1,6 +1,5 @@
-//! The workloads of the model, on the scheduler that ships and this machine:
-//! `real PROCS WORKLOAD OPS` prints how many nanoseconds an operation takes, and how often a thread
-//! sleeps for one.
+//! The model's workloads, on the scheduler that ships and on this machine. `real PROCS WORKLOAD
+//! OPS` prints how many nanoseconds an operation takes, and how many sleeps of threads.
 
 use std::env::{args, set_var};
 use std::mem::MaybeUninit;
@@ -38,10 +37,10 @@ fn main() {
     });
 }
 
-/// How often this process's threads have left their processor by themselves.
+/// Returns how often this process's threads have left their processor voluntarily.
 fn sleeps() -> i64 {
     let mut usage = MaybeUninit::zeroed();
-    // SAFETY: it writes what it is given room for, in which zeroes are valid.
+    // SAFETY: it writes to memory that has room for its result, and in which zeroes are valid.
     unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         let usage: libc::rusage = usage.assume_init();

@@ -1,4 +1,4 @@
-//! Stand-in: a goroutine goes on where its task says.
+//! Stand-in: a goroutine continues in its task.
 
 use crate::runtime::data::runtime2::{G, Gobuf};
 use crate::runtime::sched::go_on;

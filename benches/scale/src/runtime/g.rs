@@ -1,7 +1,7 @@
-//! Stand-ins: the states of G's, and the lists of dead G's that new ones come from, one for each P
-//! and one for all.
+//! Stand-ins: the states of G's, and the lists of dead G's from which new ones come: one list for
+//! each P and one for all.
 
-/// A P with this number of dead G's gives half of them away. A P without any takes half of this
+/// A P with this number of dead G's gives half of them away. A P with none takes half of this
 /// number.
 const LOCAL_MAX: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Stand-in: a stack's guard, which is nowhere.
+//! Stand-in: stacks have no guard.
 
 pub(crate) mod sizes {
     use crate::runtime::data::runtime2::G;

@@ -1,4 +1,4 @@
-//! The rooms: files that ship, and stand-ins at the paths of what they stand for.
+//! The rooms: shipped files, and stand-ins at the paths of the files that they replace.
 
 mod arch;
 pub(crate) mod base;

@@ -1,4 +1,4 @@
-//! Stand-in for epoll: it knows in advance which data come when. The first M that looks gets them.
+//! Stand-in for epoll: it knows in advance when which data come. The first M that polls gets them.
 
 #[path = "../../../../src/runtime/netpoll/count.rs"]
 mod count;
@@ -14,13 +14,13 @@ use crate::runtime::data::runtime2::G;
 
 pub(super) use count::{netpoll_adjust_waiters, netpoll_any_waiters};
 
-/// How many goroutines wait.
+/// The number of goroutines that wait.
 static NETPOLL_WAITERS: Own<AtomicI32> = Own(AtomicI32::new(0));
 
 /// The kernel's own lock of the poller.
 static EPOLL: Own<AtomicU32> = Own(AtomicU32::new(0));
 
-/// The poller is to look anew.
+/// Set if the poller is to look again.
 static BREAK: Own<AtomicU32> = Own(AtomicU32::new(0));
 
 /// A word on a line of its own.
@@ -36,8 +36,8 @@ impl<T> Deref for Own<T> {
 }
 
 thread_local! {
-    /// When data come for which goroutine, in picoseconds, and a number that orders data of the
-    /// same time.
+    /// For each expected arrival of data: the time in picoseconds, a number that orders arrivals of
+    /// the same time, and the goroutine.
     static TO_COME: RefCell<BinaryHeap<Reverse<(u64, u32, usize)>>> = const { RefCell::new(BinaryHeap::new()) };
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn netpollinited() -> bool {
     true
 }
 
-/// Data for `gp`, which is about to wait for them, come at `when`, in picoseconds.
+/// Makes data for `gp`, which is about to wait for them, come at `when`, in picoseconds.
 pub(crate) fn expect(gp: &'static G, when: u64) {
     netpoll_adjust_waiters(1);
     let number = crate::sim::random();
@@ -75,11 +75,11 @@ pub(crate) mod epoll {
     use crate::sim::{self, cost};
 
     thread_local! {
-        /// Until when the M in the poller sleeps; 0 if none sleeps there.
+        /// The time until which the M in the poller sleeps; 0 if no M sleeps there.
         static UNTIL: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// How many goroutines one look finds at most.
+    /// The most goroutines that one look finds.
     const EVENTS: usize = 128;
 
     pub(crate) fn netpoll_break() {
@@ -116,7 +116,7 @@ pub(crate) mod epoll {
         let mut slept = false;
         loop {
             sim::count(Event::Poll);
-            // Every M that looks takes the kernel's lock.
+            // Every M that polls takes the kernel's lock.
             EPOLL.fetch_add(1, Ordering::SeqCst);
             sim::work(cost(|costs| costs.epoll));
             let (list, n) = ready();

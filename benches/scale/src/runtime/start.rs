@@ -1,4 +1,4 @@
-//! How a simulation begins: P's, all but one of them idle, and the first goroutine.
+//! The start of a simulation: P's, all but one of them idle, and the first goroutine.
 
 use crate::runtime::base::this::forget_ms;
 use crate::runtime::data::atomic::Ordering;
@@ -19,7 +19,7 @@ pub(crate) fn run(costs: &Costs, nprocs: i32, task: Task) {
     steal_order.reset(nprocs as u32);
     let procs: &'static Procs = Box::leak(Box::new(Procs {
         allp: (0..nprocs).map(P::new).collect(),
-        // As large as a line each, so that none has parts of both.
+        // Each mask gets whole lines, so that no line has parts of both.
         idlep_mask: PMask::new(512),
         timerp_mask: PMask::new(512),
         steal_order,
@@ -48,7 +48,7 @@ fn name_lines(procs: &'static Procs, sched: &'static Schedt) {
     for pp in &procs.allp {
         sim::name::<P>(pp, Of::P);
     }
-    // The masks' words are private to them: the lines are those that a look at each P touches.
+    // The masks' words are private to them. Named are the lines that a look at each P touches.
     for mask in [&procs.idlep_mask, &procs.timerp_mask] {
         sim::name_touched(Of::Masks, || _ = mask.read(0));
     }

@@ -1,63 +1,62 @@
-//! What things cost, in picoseconds of virtual time.
+//! The costs of operations, in picoseconds of virtual time.
 
 /// A nanosecond.
 pub const NS: u64 = 1000;
 
-/// What each step costs. `docs/scale.md` says how each cost was measured, or where it comes from.
+/// The cost of each step. `docs/scale.md` says how each cost was measured, or where it comes from.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// A load that hits, and a store, which goes to the store buffer.
+    /// A load that hits, or a store, which goes to the store buffer.
     pub hit: u64,
-    /// A read-modify-write of a line that this core has alone.
+    /// A read-modify-write of a line that only this core has.
     pub rmw: u64,
-    /// A line from a core of the same group, which shares a last level of cache.
+    /// Fetching a line from a core of the same group, which shares a last-level cache.
     pub near: u64,
-    /// A line from another group of the same socket.
+    /// Fetching a line from another group of the same socket.
     pub far: u64,
-    /// A line from another socket.
+    /// Fetching a line from another socket.
     pub remote: u64,
-    /// How many cores share a last level of cache.
+    /// The number of cores that share a last-level cache.
     pub group: usize,
-    /// How many cores a socket has.
+    /// The number of cores of a socket.
     pub socket: usize,
     /// A pause instruction.
     pub pause: u64,
-    /// A system call that does nothing, `sched_yield`, for example.
+    /// A system call that does nothing, such as `sched_yield`.
     pub syscall: u64,
-    /// The clock is read.
+    /// Reading the clock.
     pub clock: u64,
     /// The part of a futex wake that the waker pays.
     pub futex_wake: u64,
     /// The time from a wake until the woken thread runs.
     pub wake_latency: u64,
-    /// Into a futex's sleep, and out of it: what the sleeper's core does.
+    /// The work of the sleeper's core to enter and leave a futex's sleep.
     pub futex_sleep: u64,
     /// What the kernel adds to a sleep that ends by itself: a thread's timer slack.
     pub slack: u64,
     /// `usleep(3)`, with what the kernel adds.
     pub usleep: u64,
-    /// The part of `membarrier` that the caller pays, for each other core on which the process
-    /// runs.
+    /// The part of `membarrier` that the caller pays, for each other core that runs the process.
     pub barrier_call: u64,
-    /// The part that its interrupt takes from each of those cores.
+    /// The part of `membarrier` that its interrupt takes from each of those cores.
     pub barrier_interrupt: u64,
-    /// A thread is made.
+    /// Making a thread.
     pub clone: u64,
-    /// A look at epoll that doesn't wait.
+    /// Polling epoll without waiting.
     pub epoll: u64,
     /// A switch of goroutines, without its atomics.
     pub switch: u64,
-    /// A goroutine made, and gone again, without the atomics.
+    /// Making and ending a goroutine, without the atomics.
     pub make: u64,
     /// An operation on a channel, without the atomics.
     pub channel: u64,
-    /// A timer set, or run, without the atomics.
+    /// Setting or running a timer, without the atomics.
     pub timer: u64,
 }
 
 impl Costs {
-    /// The machine that was measured: a virtual one with two processors, whose wakes and interrupts
-    /// are slow.
+    /// Returns the costs on the measured machine: a virtual one with two processors, whose wakes
+    /// and interrupts are slow.
     pub fn measured() -> Self {
         Costs {
             hit: NS / 2,
@@ -86,8 +85,9 @@ impl Costs {
         }
     }
 
-    /// A server without a hypervisor, with 64 cores a socket in groups of eight. None was measured:
-    /// these are usual figures. The costs of computing in the core are as above.
+    /// Returns the costs on a server without a hypervisor, with 64 cores a socket in groups of
+    /// eight. No server was measured: these are usual figures. The costs of computing in the core
+    /// are as above.
     pub fn server() -> Self {
         Costs {
             near: 25 * NS,

@@ -1,46 +1,46 @@
-//! What is counted, and where the time goes.
+//! Counts of events, and where the time goes.
 
 use std::collections::BTreeMap;
 
 use crate::sim::lines::Of;
 
-/// What an M does with its time.
+/// A kind of work that an M spends its time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// A goroutine computes.
     Work,
-    /// The scheduler, and what goroutines call of it, but for what follows.
+    /// The scheduler, and what goroutines call of it, except for the parts below.
     Run,
     /// Looking for work in others' queues.
     Steal,
     /// Waiting for `sched.lock`.
     LockWait,
-    /// Holding it.
+    /// Holding `sched.lock`.
     LockHeld,
     /// System calls: futexes, barriers, the poller.
     Kernel,
 }
 
-/// What is counted, each time that it happens.
+/// An event, counted each time that it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// `sched.lock` was taken.
     Lock,
-    /// And somebody else had it.
+    /// `sched.lock` was taken, and another M had it.
     LockContended,
-    /// An M slept until it got a mutex, having made a barrier in all threads.
+    /// An M slept for a mutex, after a barrier in all threads.
     LockSlept,
-    /// An M went round all P's: a call of `steal_work`.
+    /// An M tried all P's: a call of `steal_work`.
     StealRound,
-    /// It found a goroutine there.
+    /// A `steal_work` found a goroutine.
     Stolen,
-    /// A read-modify-write of `sched.nmspinning` or `sched.npidle`, or of what lies beside them.
+    /// A read-modify-write of `sched.nmspinning`, of `sched.npidle`, or of their neighbours.
     SchedRmw,
     /// A look at a mask.
     MaskLook,
     /// A compare-exchange that found another value.
     CasFailed,
-    /// A futex's wake that woke somebody.
+    /// A futex's wake that woke a thread.
     FutexWake,
     /// A futex's sleep.
     FutexSleep,
@@ -48,7 +48,7 @@ pub enum Event {
     Usleep,
     /// A look at epoll.
     Poll,
-    /// And a sleep there.
+    /// A sleep in epoll.
     PollSlept,
     /// A barrier in all threads of the process.
     Barrier,
@@ -63,7 +63,7 @@ pub struct Counts {
     pub events: BTreeMap<Event, u64>,
     /// Picoseconds of all M's.
     pub time: BTreeMap<Part, u64>,
-    /// How many of these were spent waiting for a cache line, by whose it was.
+    /// The part of the time that M's waited for cache lines, by the lines' owner.
     pub stall: BTreeMap<Of, u64>,
 }
 
@@ -72,17 +72,17 @@ impl Counts {
         *self.events.entry(event).or_default() += 1;
     }
 
-    /// How often it has happened.
+    /// Returns how often the event has happened.
     pub fn of(&self, event: Event) -> u64 {
         self.events.get(&event).copied().unwrap_or(0)
     }
 
-    /// Picoseconds in this part.
+    /// Returns the picoseconds spent in this part.
     pub fn time_in(&self, part: Part) -> u64 {
         self.time.get(&part).copied().unwrap_or(0)
     }
 
-    /// What has happened since `before` was taken.
+    /// Returns what has happened since `before` was taken.
     pub fn since(&self, before: &Counts) -> Counts {
         fn less<K: Ord + Copy>(a: &BTreeMap<K, u64>, b: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
             a.iter().map(|(k, v)| (*k, v - b.get(k).copied().unwrap_or(0))).collect()

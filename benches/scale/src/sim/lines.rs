@@ -1,12 +1,12 @@
-//! Cache lines: which cores have a copy, which one wrote last, and when the line is free for the
-//! next.
+//! Cache lines: which cores have a copy, which core wrote last, and when the line is free for the
+//! next access.
 
 use std::collections::HashMap;
 
 use crate::sim::costs::Costs;
 use crate::variants::variant;
 
-/// How a core touches a word.
+/// The way in which a core touches a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It reads.
@@ -19,7 +19,7 @@ pub(crate) enum Access {
     Rmw,
 }
 
-/// What a line belongs to.
+/// The owner of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Of {
     /// The scheduler's struct: its lock, its counts and its lists.
@@ -32,14 +32,14 @@ pub enum Of {
     Else,
 }
 
-/// The most cores that there can be.
+/// The largest number of cores.
 const MAX_CORES: usize = 512;
 
 struct Line {
     of: Of,
     owner: usize,
     sharers: [u64; MAX_CORES / 64],
-    /// How many sharers there are.
+    /// The number of sharers.
     shared: usize,
     free_at: u64,
 }
@@ -48,7 +48,8 @@ struct Line {
 #[derive(Default)]
 pub(crate) struct Lines {
     lines: HashMap<usize, Line, std::hash::BuildHasherDefault<Place>>,
-    /// For a core (the first number) and a line that it has asked for: when the line arrives.
+    /// The time at which a line arrives, by the core that has asked for it (the first number) and
+    /// the line.
     coming: HashMap<(usize, usize), u64>,
     /// The owner of the lines that are touched now.
     pub(crate) naming: Option<Of>,
@@ -74,7 +75,7 @@ impl std::hash::Hasher for Place {
 
 /// The cost of an access.
 pub(crate) struct Paid {
-    /// When the core goes on.
+    /// When the core continues.
     pub(crate) until: u64,
     /// When its store is visible, which is later than `until` for a store that doesn't wait.
     pub(crate) written: u64,
@@ -85,7 +86,7 @@ pub(crate) struct Paid {
 }
 
 impl Lines {
-    /// Says what the lines from `place` on, `size` bytes, belong to.
+    /// Sets the owner of the lines of `size` bytes from `place` on.
     pub(crate) fn name(&mut self, place: usize, size: usize, of: Of) {
         for line in place / 64..=(place + size - 1) / 64 {
             self.line(line).of = of;
@@ -126,7 +127,7 @@ impl Lines {
         let mut line = self.line(place / 64);
         let of = line.of;
         if variant().padded && of == Of::Sched {
-            // No number of a line is that large.
+            // No line has so large a number.
             line = self.line(usize::MAX - place / 4);
         }
         let (word, bit) = (core / 64, 1 << (core % 64));
@@ -159,7 +160,7 @@ impl Lines {
         if reads {
             line.sharers[word] |= bit;
             line.shared += 1;
-            // A line that is only read is given to many at once.
+            // A line that is only read goes to many cores at once.
             line.free_at = start + transfer / 4;
             if how == Access::Prefetch {
                 self.coming.insert(asked, there);
@@ -188,7 +189,7 @@ impl Costs {
         }
     }
 
-    /// The cost of telling the farthest core that has a copy.
+    /// Returns the cost of telling the farthest core that has a copy.
     fn far_sharer(&self, core: usize, sharers: &[u64]) -> u64 {
         let each = sharers.iter().enumerate().filter(|(_, bits)| **bits != 0);
         each.map(|(i, bits)| {

@@ -1,9 +1,9 @@
 //! The machine: threads with clocks, cache lines, futexes.
 //!
 //! Threads are coroutines on one thread of the system's. A thread runs as long as its clock is the
-//! least. Before it touches a shared word, it lets all threads go first whose clocks are earlier.
-//! So all accesses happen in the order of virtual time, and memory is sequentially consistent. Each
-//! thread has a core: only the number of P's bounds how many run.
+//! earliest. Before it touches a shared word, it lets all threads with earlier clocks go first. So
+//! all accesses happen in the order of virtual time, and memory is sequentially consistent. Each
+//! thread has a core: only the number of P's limits how many threads run.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -28,14 +28,14 @@ use costs::Costs;
 use count::{Counts, Event, Part};
 use lines::{Access, Lines, Of};
 
-/// What a thread runs.
+/// The code that a thread runs.
 type Body = Box<dyn FnOnce()>;
 
 /// Why a thread leaves its coroutine.
 enum Left {
     /// Others are earlier, or it sleeps.
     Wait,
-    /// It goes on with this, on an empty stack: as `gogo` does, which never returns.
+    /// It continues with this body, on an empty stack, as after `gogo`, which never returns.
     Jump(Body),
 }
 
@@ -50,7 +50,7 @@ struct Thread {
     /// The time that interrupts have taken from it, and that its clock doesn't include yet.
     interrupted: u64,
     part: Part,
-    /// Which of its wakes is the one that counts.
+    /// The generation of its valid entry in `ready`: entries of older ones are stale.
     generation: u64,
     asleep: bool,
     /// Whether its last sleep ended because its time was up.
@@ -60,8 +60,8 @@ struct Thread {
 #[derive(Default)]
 struct Sim {
     threads: Vec<Thread>,
-    /// When which thread goes on: the time, a number that orders entries of the same time, the
-    /// thread, its generation.
+    /// When each thread continues: the time, a number that orders entries of the same time, the
+    /// thread, and its generation.
     ready: BinaryHeap<Reverse<(u64, u64, usize, u64)>>,
     number: u64,
     lines: Lines,
@@ -87,7 +87,7 @@ pub(crate) fn cost<R>(f: impl FnOnce(&Costs) -> R) -> R {
     COSTS.with_borrow(f)
 }
 
-/// The thread that runs, by its number.
+/// Returns the number of the running thread.
 pub(crate) fn this() -> usize {
     THIS.get().expect("a thread of the simulation")
 }
@@ -117,7 +117,7 @@ pub(crate) fn run(costs: &Costs, first: Body) {
     }
 }
 
-/// The stack of a thread that doesn't go on.
+/// Empties the stack of a thread that doesn't continue on it.
 fn emptied(mut context: Context) -> DefaultStack {
     // SAFETY: only the scheduler's frames are on the stack, and no destructor in them matters: what
     // they point to is leaked, and no other stack points to this one.
@@ -212,7 +212,7 @@ impl Sim {
     }
 }
 
-/// Lets the threads go first whose clocks are earlier.
+/// Lets the threads with earlier clocks go first.
 fn take_turn() {
     let id = this();
     let late = sim(|sim| {
@@ -229,7 +229,7 @@ fn take_turn() {
     }
 }
 
-/// This thread touches the word at `place`.
+/// Makes this thread touch the word at `place`.
 pub(crate) fn access<T>(place: *const T, how: Access) {
     let Some(id) = THIS.get() else { return };
     take_turn();
@@ -247,12 +247,12 @@ pub(crate) fn access<T>(place: *const T, how: Access) {
     });
 }
 
-/// Says what the memory of `value` belongs to.
+/// Sets the owner of the memory of `value`.
 pub(crate) fn name<T: ?Sized>(value: &T, of: Of) {
     sim(|sim| sim.lines.name(std::ptr::from_ref(value).addr(), size_of_val(value), of));
 }
 
-/// Says what the lines belong to that `f` is the first to touch.
+/// Sets the owner of the lines that `f` is the first to touch.
 pub(crate) fn name_touched(of: Of, f: impl FnOnce()) {
     sim(|sim| sim.lines.naming = Some(of));
     f();
@@ -264,22 +264,22 @@ pub(crate) fn work(picoseconds: u64) {
     sim(|sim| sim.pass(this(), picoseconds));
 }
 
-/// [`work`] whose length varies a little: else threads would go in step for ever.
+/// [`work`], with a length that varies a little: otherwise threads would go in step forever.
 pub(crate) fn work_about(picoseconds: u64) {
     work(picoseconds / 2 + picoseconds * u64::from(random() % 1024) / 1024);
 }
 
-/// A goroutine computes on this thread.
+/// Makes a goroutine compute on this thread.
 pub(crate) fn compute(picoseconds: u64) {
     in_part(Part::Work, || work_about(picoseconds));
 }
 
-/// Pauses, while it spins.
+/// Makes a spinning thread pause.
 pub(crate) fn pauses(n: u64) {
     work(n * cost(|costs| costs.pause));
 }
 
-/// The time, in picoseconds.
+/// Returns the time, in picoseconds.
 pub(crate) fn time() -> u64 {
     sim(|sim| sim.threads[this()].time)
 }
@@ -289,18 +289,18 @@ pub(crate) fn count(event: Event) {
     sim(|sim| sim.counts.event(event));
 }
 
-/// What was counted so far.
+/// Returns the counts so far.
 pub(crate) fn counts() -> Counts {
     sim(|sim| sim.counts.clone())
 }
 
-/// Sets what this thread does from now on; returns what it did before.
+/// Sets the part that this thread's time goes to from now on. Returns the part before.
 pub(crate) fn set_part(part: Part) -> Part {
     sim(|sim| mem::replace(&mut sim.threads[this()].part, part))
 }
 
 /// Runs `f` as a part of its own. Waits for locks and looks at other queues inside `f` still count
-/// as their own parts.
+/// as parts of their own.
 pub(crate) fn in_part<R>(part: Part, f: impl FnOnce() -> R) -> R {
     let before = set_part(part);
     if matches!(before, Part::LockWait | Part::Steal) {
@@ -311,12 +311,12 @@ pub(crate) fn in_part<R>(part: Part, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A system call that takes `picoseconds`.
+/// Makes a system call that takes `picoseconds`.
 pub(crate) fn kernel(picoseconds: u64) {
     in_part(Part::Kernel, || work(picoseconds));
 }
 
-/// A pseudorandom number, which depends only on how many were drawn before.
+/// Returns a pseudorandom number, which depends only on how many were drawn before.
 pub(crate) fn random() -> u32 {
     sim(|sim| {
         sim.random ^= sim.random << 13;
@@ -375,7 +375,7 @@ pub(crate) fn wake_after(place: usize, latency: u64) -> bool {
     })
 }
 
-/// Makes the first thread that sleeps at `place` wake by itself at `when`, not later.
+/// Makes the first thread that sleeps at `place` wake by itself at `when`, instead of later.
 pub(crate) fn sooner(place: usize, when: u64) {
     sim(|sim| {
         let Some(&id) = sim.sleepers.get(&place).and_then(VecDeque::front) else { return };

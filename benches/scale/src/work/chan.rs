@@ -1,5 +1,5 @@
-//! A channel without a buffer, and a wait group: the locks, and who is made ready, of those that
-//! ship.
+//! A channel without a buffer, and a wait group. They take the same locks and make the same
+//! goroutines ready as the shipped ones.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use crate::runtime::sched::Step;
 use crate::runtime::sched::ready::goready;
 use crate::sim::{self, cost};
 
-/// A channel; no values, only who waits for whom.
+/// A channel without values. It records only the goroutines that wait.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub(super) struct Chan {
@@ -25,12 +25,12 @@ impl Chan {
         Box::leak(Box::default())
     }
 
-    /// Sends: none if somebody has received it, else who sends waits until somebody does.
+    /// Sends. Returns None if a receiver was waiting; otherwise the sender waits for a receiver.
     pub(super) fn send(&'static self, gp: &'static G) -> Option<Step> {
         self.meet(&self.receivers, &self.senders, gp)
     }
 
-    /// Receives, likewise.
+    /// Receives, in the same way.
     pub(super) fn receive(&'static self, gp: &'static G) -> Option<Step> {
         self.meet(&self.senders, &self.receivers, gp)
     }
@@ -54,7 +54,7 @@ impl Chan {
     }
 }
 
-/// A wait group with one that waits.
+/// A wait group for one goroutine that waits.
 #[repr(C, align(64))]
 pub(super) struct WaitGroup {
     running: AtomicI64,
@@ -83,7 +83,7 @@ impl WaitGroup {
         }
     }
 
-    /// None if there is nothing to wait for.
+    /// Waits. Returns None if there is nothing to wait for.
     pub(super) fn wait(&'static self, gp: &'static G) -> Option<Step> {
         lock(&self.lock);
         if self.running.load(Ordering::SeqCst) == 0 {

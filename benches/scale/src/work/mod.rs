@@ -1,4 +1,4 @@
-//! What the goroutines do: workloads, and what they are made of.
+//! The work of the goroutines: the workloads, and their parts.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -30,9 +30,9 @@ pub enum Work {
     Spawn,
     /// A tree of goroutines, ten children each, whose sums come up over channels.
     Skynet,
-    /// The same with 2 µs of computing in each leaf.
+    /// The same, with 2 µs of computing in each leaf.
     Tree,
-    /// Two goroutines for each P, which hand a value to and fro.
+    /// Two goroutines for each P, handing a value to and fro.
     Pairs,
     /// One pair, however many P's there are.
     Pair,
@@ -43,7 +43,7 @@ pub enum Work {
     /// Sixteen connections for each P: a request comes 200 µs after the last answer, and takes 10
     /// µs, with its system calls.
     Echo,
-    /// One connection for each four P's, likewise: most P's are idle.
+    /// One connection for every four P's, as in `Echo`: most P's are idle.
     Trickle,
 }
 
@@ -60,32 +60,32 @@ pub const ALL: [Work; 9] = [
     Work::Trickle,
 ];
 
-/// What is known of a run.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How many operations there were.
+    /// The number of operations.
     pub ops: u64,
-    /// How long they took, in picoseconds.
+    /// The time that they took, in picoseconds.
     pub elapsed: u64,
-    /// What was counted meanwhile.
+    /// The counts of that time.
     pub counts: Counts,
-    /// How many P's there were.
+    /// The number of P's.
     pub procs: u64,
 }
 
 impl Outcome {
-    /// Nanoseconds for each operation.
+    /// Returns the nanoseconds for each operation.
     pub fn ns_per_op(&self) -> f64 {
         self.elapsed as f64 / 1000.0 / self.ops as f64
     }
 
-    /// What part of all P's time this is.
+    /// Returns this part's share of the time of all P's.
     pub fn share(&self, part: Part) -> f64 {
         self.counts.time_in(part) as f64 / (self.elapsed as f64 * self.procs as f64)
     }
 }
 
-/// Tells when the operations that count begin and end.
+/// Notes when the operations that count begin and end.
 #[derive(Clone)]
 struct Meter(Rc<Cell<Option<(u64, Counts)>>>, Rc<Cell<Option<(u64, u64, Counts)>>>);
 
@@ -94,7 +94,7 @@ impl Meter {
         self.0.set(Some((sim::time(), sim::counts())));
     }
 
-    /// After `ops` operations; the machine stops.
+    /// Ends the measurement after `ops` operations, and stops the machine.
     fn end(&self, ops: u64) {
         let (since, before) = self.0.take().expect("begin was called");
         self.1.set(Some((ops, sim::time() - since, sim::counts().since(&before))));
@@ -122,7 +122,7 @@ pub fn run(work: Work, procs: i32, ops: u64, costs: &Costs, variant: Variant) ->
     Outcome { ops, elapsed, counts, procs: procs as u64 }
 }
 
-/// A goroutine that waits for nothing any more.
+/// A goroutine that waits forever.
 fn rest() -> Step {
     Step::Park(None)
 }

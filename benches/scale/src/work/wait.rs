@@ -10,7 +10,7 @@ use crate::runtime::sched::{Step, Task, go};
 use crate::sim;
 use crate::work::{Meter, rest};
 
-/// How long each computes, and sleeps, in picoseconds.
+/// How long each goroutine computes, and how long it sleeps, in picoseconds.
 const TIMER_WORK: u64 = 5_000_000;
 const TIMER_SLEEP: u64 = 100_000_000;
 
@@ -28,7 +28,7 @@ fn counter(meter: Meter, ops: u64) -> Rc<dyn Fn()> {
     })
 }
 
-/// So many goroutines compute, and sleep; each op is one sleep.
+/// `sleepers` goroutines compute and sleep in turn. Each op is one sleep.
 pub(super) fn timers(meter: Meter, ops: u64, sleepers: u64) -> Task {
     let done = counter(meter, ops);
     let mut made = false;
@@ -38,7 +38,7 @@ pub(super) fn timers(meter: Meter, ops: u64, sleepers: u64) -> Task {
                 let done = done.clone();
                 let mut first = true;
                 go(Box::new(move |gp| {
-                    // Not all begin at once.
+                    // The goroutines begin at different times.
                     let late =
                         if std::mem::replace(&mut first, false) { TIMER_SLEEP / sleepers * i } else { 0 };
                     sim::compute(TIMER_WORK);
@@ -53,12 +53,12 @@ pub(super) fn timers(meter: Meter, ops: u64, sleepers: u64) -> Task {
     })
 }
 
-/// How long a request takes, half of it in system calls; and how long it is until the next one
-/// comes, in picoseconds.
+/// How long a request takes, half of it in system calls; and the time until the next one comes, in
+/// picoseconds.
 const REQUEST_WORK: u64 = 10_000_000;
 const THINK: u64 = 200_000_000;
 
-/// So many connections; each op is a request.
+/// `connections` connections. Each op is a request.
 pub(super) fn echo(meter: Meter, ops: u64, connections: u64) -> Task {
     let done = counter(meter, ops);
     let mut made = false;

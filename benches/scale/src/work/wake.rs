@@ -8,7 +8,7 @@ use crate::sim;
 use crate::work::chan::{Chan, WaitGroup};
 use crate::work::{Meter, rest};
 
-/// So many pairs hand a value to and fro; each op is a round trip of one of them.
+/// `pairs` pairs hand a value to and fro. Each op is a round trip of one pair.
 pub(super) fn pairs(meter: Meter, ops: u64, pairs: u64) -> Task {
     let done = Rc::new(Cell::new(0));
     let mut made = false;
@@ -33,7 +33,7 @@ pub(super) fn pairs(meter: Meter, ops: u64, pairs: u64) -> Task {
     })
 }
 
-/// Receives from `from`, and sends to `to`, for ever.
+/// Receives from `from`, and sends to `to`, forever.
 fn passer(from: &'static Chan, to: &'static Chan, mut after: impl FnMut() + 'static) -> Task {
     let mut received = false;
     Box::new(move |gp| {
@@ -50,7 +50,7 @@ fn passer(from: &'static Chan, to: &'static Chan, mut after: impl FnMut() + 'sta
     })
 }
 
-/// The one that begins: sends to `to`, and receives from `from`.
+/// The goroutine that begins: sends to `to`, and receives from `from`.
 fn passer_first(to: &'static Chan, from: &'static Chan, mut after: impl FnMut() + 'static) -> Task {
     let mut sent = false;
     Box::new(move |gp| {
@@ -67,12 +67,12 @@ fn passer_first(to: &'static Chan, from: &'static Chan, mut after: impl FnMut() 
     })
 }
 
-/// How many a burst wakes, and how long each computes, in picoseconds.
+/// How many goroutines a burst wakes, and how long each computes, in picoseconds.
 const WOKEN: i64 = 64;
 const BURST_WORK: u64 = 5_000_000;
 
-/// One goroutine wakes others, each of which computes, and waits for them; each op is one that was
-/// woken.
+/// One goroutine wakes others, each of which computes, and waits for them. Each op is one goroutine
+/// that was woken.
 pub(super) fn burst(meter: Meter, ops: u64) -> Task {
     let group = WaitGroup::new();
     let doors: Vec<&'static Chan> = (0..WOKEN).map(|_| Chan::new()).collect();

@@ -1,5 +1,5 @@
-//! How late a ticker is beside goroutines that keep their threads, whatever they do there; and how
-//! much of the processors those that compute take.
+//! The lateness of a ticker beside goroutines that keep their threads in various ways; and the
+//! share of the processors that computing goroutines get.
 //!
 //! `go/beside.go` does the same.
 
@@ -20,7 +20,8 @@ use rustix::net::listen;
 
 use crate::monitor::report_waits;
 
-/// The workloads, and what starts the goroutines that are beside the ticker. These never end.
+/// The workloads, and functions that start the goroutines beside the ticker. These goroutines never
+/// end.
 const WORKLOADS: [(&str, fn()); 12] = [
     ("beside_nothing", || ()),
     ("beside_loop", || loops(1)),
@@ -36,13 +37,13 @@ const WORKLOADS: [(&str, fn()); 12] = [
     ("beside_handler", handler),
 ];
 
-/// What many are.
+/// The number of loops in a workload of many.
 const HOGS: usize = 100;
 
-/// How long something is waited for, again and again.
+/// How long a goroutine waits each time.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Runs the one workload that is named, and ends the process, as those goroutines don't.
+/// Runs the one workload that is named, and ends the process, because its goroutines never end.
 pub fn run(args: &Args) {
     for (name, start) in WORKLOADS {
         if args.is_only(name) {
@@ -58,9 +59,9 @@ pub fn run(args: &Args) {
     }
 }
 
-/// How late the ticks of a ticker of 10 ms were, in nanoseconds, as long as `more` wants more of
-/// them. One that was left out, as the one before hadn't been received, is as late as the next that
-/// comes.
+/// Returns how late the ticks of a ticker of 10 ms were, in nanoseconds. It goes on as long as
+/// `more` returns true. A tick may be dropped because the one before hasn't been received: its
+/// lateness is counted up to the next tick that comes.
 pub fn lateness(more: impl Fn(usize) -> bool) -> Vec<f64> {
     const PERIOD: Duration = Duration::from_millis(10);
     let mut late = Vec::new();
@@ -99,8 +100,8 @@ fn sleeper() {
     });
 }
 
-/// Two goroutines on one mutex of std: one is parked while it holds it, so the other blocks its
-/// thread.
+/// Two goroutines on one mutex of std. The holder parks while it holds the mutex, so the other
+/// goroutine blocks its thread.
 fn mutex() {
     static MUTEX: Mutex<()> = Mutex::new(());
     go(|| {
@@ -118,7 +119,7 @@ fn mutex() {
     });
 }
 
-/// A goroutine that writes to a pipe which a thread empties from time to time.
+/// A goroutine that writes to a pipe, which a thread empties from time to time.
 fn full_pipe() {
     let (mut reader, mut writer) = pipe().unwrap();
     thread::spawn(move || {
@@ -135,8 +136,8 @@ fn full_pipe() {
     });
 }
 
-/// A goroutine that connects to a server which accepts nobody: when its backlog is full, that takes
-/// minutes.
+/// A goroutine that connects to a server which never accepts. Once the server's backlog is full, a
+/// connection takes minutes.
 fn connect() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     listen(&server, 0).unwrap();
@@ -179,7 +180,7 @@ fn drop_in_panic() {
     });
 }
 
-/// A goroutine that computes in a handler of the program's, again and again.
+/// A goroutine that computes in a signal handler of the program's, again and again.
 fn handler() {
     handle_by_computing();
     go(|| {
@@ -189,7 +190,7 @@ fn handler() {
     });
 }
 
-/// How many processors many loops take.
+/// Measures how many processors many loops use.
 fn hogs(args: &Args) {
     loops(HOGS);
     sleep(PAUSE);

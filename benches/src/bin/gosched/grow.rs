@@ -14,10 +14,10 @@ use gosched_benches::deep::{ROOM, deep};
 /// The workload of `run_cold`.
 pub const COLD: &str = "raw_grow_cold";
 
-/// How many goroutines that workload has at once.
+/// The number of goroutines that this workload has at once.
 const COLD_COUNT: u32 = 1_000;
 
-/// How deep a goroutine recurses.
+/// The depth of a goroutine's recursion.
 const DEPTH: usize = 300;
 
 static RUNNING: WaitGroup = WaitGroup::new();
@@ -37,8 +37,9 @@ pub fn run(args: &Args) {
     });
 }
 
-/// As `run`, but no goroutine gets a stack that another has grown: all wait until the last one's
-/// has grown, and end then. To be run once, in a process that hasn't done anything before.
+/// Does the same as `run`, but no goroutine gets a stack that another has grown: all wait until the
+/// last stack has grown, and end then. Must run once, in a process that hasn't done anything
+/// before.
 pub fn run_cold(args: &Args) {
     static GROWING: WaitGroup = WaitGroup::new();
     static NOTHING: Type = Type { size_: 0, align_: 1 };

@@ -1,4 +1,4 @@
-//! A library that knows of no scheduler: HTTP calls by ureq, which waits in std's sockets.
+//! A library that knows nothing of the scheduler: HTTP calls by ureq, which waits in std's sockets.
 //!
 //! `go/beside.go` does the same with Go's net/http.
 
@@ -18,7 +18,7 @@ use crate::beside::lateness;
 /// The number of calls, each on a goroutine of its own.
 const CALLS: usize = 40;
 
-/// Reports how long the calls take, and how late a ticker is meanwhile, at most.
+/// Reports how long the calls take, and the largest lateness of a ticker meanwhile.
 pub fn run(args: &Args) {
     if !args.names("library") {
         return;
@@ -38,7 +38,7 @@ pub fn run(args: &Args) {
     args.report("library_late", quantile(&ticker.join().unwrap(), 1.0), "ns");
 }
 
-/// Starts a server of threads, which takes 50 ms for each answer.
+/// Starts a server with threads, which takes 50 ms for each answer.
 fn serve() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

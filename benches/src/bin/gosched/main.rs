@@ -25,7 +25,7 @@ fn main() {
     unsafe {
         set_var("GOMAXPROCS", args.procs.to_string());
         if cold {
-            // A goroutine that ends keeps no grown stack for the next one.
+            // Without this setting, a goroutine that ends leaves its grown stack for the next one.
             set_var("GODEBUG", "stackkeep=0");
         }
     }

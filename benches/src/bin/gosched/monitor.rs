@@ -1,4 +1,4 @@
-//! What sysmon is for: that no goroutine keeps a processor for long, or has one without using it.
+//! The tasks of sysmon: no goroutine may keep a processor for long, or hold one without using it.
 //!
 //! `go/monitor.go` does the same.
 
@@ -21,7 +21,7 @@ use gosched_benches::{Args, cpu_time, threads};
 pub fn run(args: &Args) {
     if args.wants("preempt_p99") {
         let step = || {
-            // So that the tries are spread over several time slices.
+            // The work spreads the tries over several time slices.
             spin_for(Duration::from_millis(1));
             time(yield_now)
         };
@@ -45,7 +45,7 @@ pub fn run(args: &Args) {
     }
 }
 
-/// How many nanoseconds `f` takes.
+/// Returns how many nanoseconds `f` takes.
 fn time(f: impl FnOnce()) -> f64 {
     let start = Instant::now();
     f();
@@ -97,8 +97,8 @@ fn pause(i: u64) -> Duration {
     Duration::from_micros(1_000 + i * 7_919 % 19_000)
 }
 
-/// The time from when a goroutine could run until it does, while each P has a goroutine that spins:
-/// for one that has slept, and for one that a thread has sent something.
+/// Measures the time from when a goroutine could run until it runs, while each P has a goroutine
+/// that spins. One goroutine has slept, the other was sent something by a thread.
 fn wake(args: &Args) {
     let late = || {
         let until = (0..TRIES).map(|i| {
@@ -129,8 +129,8 @@ fn wake(args: &Args) {
     report_waits(args, "wake_thread", &while_all_spin(args, late));
 }
 
-/// How long a yield takes to come back while, for each P, two goroutines hand a value to and fro:
-/// each makes the other the next to run, in what is left of its own time.
+/// Measures how long a yield takes to return while, for each P, two goroutines hand a value to and
+/// fro: each makes the other the next to run, in the rest of its own time slice.
 fn pair(args: &Args) {
     let stop = AtomicBool::new(false);
     let waits = scope(|s| {
@@ -153,15 +153,15 @@ fn pair(args: &Args) {
     report_waits(args, "pair", &waits);
 }
 
-/// How long a goroutine computes while another one waits in a system call, divided by how long it
-/// takes alone.
+/// Measures how long a goroutine computes while another waits in a system call, divided by how long
+/// it takes alone.
 fn blocked(args: &Args) {
     let (reader, writer) = pipe().unwrap();
     let ratios = (0..100).map(|_| {
         let alone = time(compute);
         let beside = scope(|s| {
             s.go(|| blocking(|| (&reader).read_exact(&mut [0])).unwrap());
-            // Returns when the P of the one in the system call has been taken.
+            // Returns when the other goroutine, in the system call, has lost its P.
             yield_now();
             let beside = time(compute);
             (&writer).write_all(&[0]).unwrap();
@@ -177,7 +177,8 @@ fn compute() {
     black_box((0..20_000_000_u64).fold(0, |sum, i| black_box(sum ^ i)));
 }
 
-/// How many threads 10,000 goroutines take that make system calls of 1 ms, and how long they take.
+/// Measures how many threads 10,000 goroutines need that make system calls of 1 ms, and how long
+/// the calls take.
 fn many_blocked(args: &Args) {
     const COUNT: u32 = 10_000;
     const CALLS: u32 = 10;
@@ -197,7 +198,7 @@ fn many_blocked(args: &Args) {
     args.report("threads_call", start.elapsed().as_nanos() as f64 / f64::from(COUNT * CALLS), "ns/op");
 }
 
-/// The processor time of the process in 10 s in which all its goroutines are parked.
+/// Measures the processor time of the process in 10 s in which all its goroutines are parked.
 fn idle(args: &Args) {
     let (gate, opened) = bounded::<()>(0);
     scope(|s| {

@@ -85,7 +85,7 @@ impl<'a> Meter<'a> {
         Meter { args, name, rss: memory("VmRSS"), pte: memory("VmPTE"), start: Instant::now() }
     }
 
-    /// To be called when all have been made.
+    /// Called when all goroutines have been made.
     fn made(&mut self) {
         // The last goroutines have yet to park.
         for _ in 0..3 {
@@ -97,7 +97,7 @@ impl<'a> Meter<'a> {
         self.start = Instant::now();
     }
 
-    /// To be called when all have ended.
+    /// Called when all goroutines have ended.
     fn released(self) {
         self.report("_release", self.start.elapsed().as_nanos() as f64, "ns/op");
     }

@@ -98,8 +98,8 @@ fn pingpong(n: u64) {
     }
 }
 
-/// A node of `skynet` and its children. It is on the heap, as nothing may point into a copying
-/// stack; the one that leaves it last, the parent or a child, frees it.
+/// A node of `skynet` and its children. It is on the heap, because no pointer may lead into a
+/// copying stack. The last goroutine to leave it, the parent or a child, frees it.
 struct Family {
     sums: NonNull<Hchan>,
     first: u64,
@@ -108,7 +108,7 @@ struct Family {
     members: AtomicU64,
 }
 
-/// The sum of `children` trees of `size` leaves each.
+/// Returns the sum of `children` trees of `size` leaves each.
 ///
 /// # Safety
 /// On a goroutine.
@@ -146,7 +146,7 @@ unsafe extern "C" fn node(family: *mut c_void) {
     }
 }
 
-/// Counts off a member of the family; the last one frees it.
+/// Counts off a member of the family. The last one frees it.
 ///
 /// # Safety
 /// The caller is a member that hasn't left yet, and doesn't use the family after this.

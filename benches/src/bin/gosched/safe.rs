@@ -49,7 +49,7 @@ fn sleepers(n: u64) {
     RUNNING.wait();
 }
 
-/// The median of many short rounds, which take about as long for both.
+/// Reports the medians of many short rounds, which take about as long for both.
 fn coroswitch_pairs(args: &Args) {
     const N: u64 = 50_000;
     let time = |f: fn(u64), n| {
@@ -61,10 +61,10 @@ fn coroswitch_pairs(args: &Args) {
     args.report("coroswitch_pairs", ratio.unwrap_or_default(), "ratio");
 }
 
-/// Whether a second P is a second processor: then two goroutines take as long as one. Two threads
-/// are measured, too, as two processors may be halves of one core.
+/// Measures whether a second P is a second processor: then two goroutines take as long as one. It
+/// also measures two threads, because two processors may be halves of one core.
 fn two_cpu(args: &Args) {
-    // The least time of each: what else the machine does can only add to it.
+    // The least time of each measurement: other work on the machine can only add to it.
     let mut best = [Duration::MAX; 4];
     for _ in 0..10 {
         for (i, time_of) in [goroutines, threads].into_iter().enumerate() {
@@ -79,14 +79,14 @@ fn two_cpu(args: &Args) {
     args.report("two_cpu_threads", two_threads / one_thread, "ratio");
 }
 
-/// How long `count` goroutines compute.
+/// Measures how long `count` goroutines compute.
 fn goroutines(count: usize) -> Duration {
     let start = Instant::now();
     scope(|s| (0..count).for_each(|_| _ = s.go(compute)));
     start.elapsed()
 }
 
-/// How long `count` threads compute.
+/// Measures how long `count` threads compute.
 fn threads(count: usize) -> Duration {
     let start = Instant::now();
     thread::scope(|s| (0..count).for_each(|_| _ = s.spawn(compute)));

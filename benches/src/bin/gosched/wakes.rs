@@ -1,4 +1,4 @@
-//! How much of the processors a wake takes, and how many sleeps of threads.
+//! The processor time of a wake, and the sleeps of threads that it causes.
 //!
 //! `go/wakes.go` does the same.
 
@@ -43,7 +43,8 @@ pub fn run(args: &Args) {
     }
 }
 
-/// Goroutines that sleep and work in turn. They begin one after the other, in the first nap's time.
+/// Measures goroutines that sleep and work in turn. They begin one after the other, spread over the
+/// first nap.
 fn sleepers(args: &Args, name: &str, count: usize) {
     let work = Work::new();
     let start = Instant::now() + 100 * NAP;
@@ -72,7 +73,7 @@ fn sleepers(args: &Args, name: &str, count: usize) {
     report(args, name, cost, late.len(), &late);
 }
 
-/// A goroutine that is woken now and then, if by a thread, then without what that costs.
+/// Measures a goroutine that is woken now and then. The cost of a thread that wakes it is left out.
 fn trickle(args: &Args, name: &str, wakes: fn(&mut Vec<f64>) -> Option<JoinHandle<Cost>>) {
     let mut late = Vec::new();
     let before = Cost::of_process();
@@ -123,7 +124,7 @@ fn from_thread(late: &mut Vec<f64>) -> Option<JoinHandle<Cost>> {
     Some(thread)
 }
 
-/// Parked goroutines that are all made ready at once, and work.
+/// Measures parked goroutines that become ready all at once, and work.
 fn bursts(args: &Args) {
     let work = Work::new();
     let (senders, goroutines): (Vec<_>, Vec<_>) = (0..BURST)

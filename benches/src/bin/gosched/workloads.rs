@@ -1,5 +1,4 @@
-//! The workloads that are nothing but goroutines and channels. `benches/instructions` runs the same
-//! file.
+//! The workloads that use only goroutines and channels. `benches/instructions` runs the same file.
 
 use gosched::chan::{Sender, bounded};
 use gosched::iter::pull;

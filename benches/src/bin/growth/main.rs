@@ -1,8 +1,8 @@
-//! The cost of growing a stack, for each byte of its size in the end: from 4 KiB to 64 MiB.
+//! The cost of growing a stack, for each byte of its final size: from 4 KiB to 64 MiB.
 //!
-//! `cargo run --release --bin growth [ROUNDS]` prints a table, and writes the picture of it to
-//! `docs/growth.svg`. Each measurement is made in a fresh process, each round goes through all
-//! sizes, and the results are the medians of the rounds.
+//! `cargo run --release --bin growth [ROUNDS]` prints a table, and draws it in `docs/growth.svg`.
+//! Each measurement runs in a fresh process, each round goes through all sizes, and the results are
+//! the medians of the rounds.
 
 mod measure;
 mod plot;
@@ -16,14 +16,14 @@ use gosched_benches::machine::describe;
 use gosched_benches::median::median;
 use measure::Cost;
 
-/// The sizes of the stacks in the end, as powers of two.
+/// The final sizes of the stacks, as powers of two.
 const SIZES: std::ops::RangeInclusive<u32> = 12..=26;
 
 fn main() {
     match env::args().skip(1).collect::<Vec<_>>().as_slice() {
         [] => report(11),
         [rounds] if rounds.parse().is_ok_and(|rounds: usize| rounds > 0) => report(rounds.parse().unwrap()),
-        // For in_a_fresh_process.
+        // Called by in_a_fresh_process.
         [word, size] if word == "measure" => println!("{}", measure::measure(size.parse().unwrap())),
         _ => {
             eprintln!("usage: growth [ROUNDS]");
@@ -60,7 +60,7 @@ fn in_a_fresh_process(size: usize) -> Cost {
     text.parse().unwrap_or_else(|()| panic!("measure {size}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// 2 to the power of `log2` bytes, in words.
+/// Spells out 2 to the power of `log2` bytes.
 fn readable(log2: u32) -> String {
     match log2 {
         ..20 => format!("{} KiB", 1 << (log2 - 10)),

@@ -1,5 +1,6 @@
-//! One measurement: goroutines that fill a stack of some size twice. The first time it grows, from
-//! the smallest there is; the second time it has its size. The difference is what growing costs.
+//! One measurement: goroutines that fill a stack of some size twice. The first time the stack
+//! grows, from the smallest size; the second time it has its final size. The difference is the cost
+//! of growing.
 
 use std::env::set_var;
 use std::ffi::c_void;
@@ -17,9 +18,9 @@ use gosched_benches::deep::{FRAME, ROOM, deep};
 
 /// The cost of growing, in nanoseconds for each byte of the stack's size.
 pub struct Cost {
-    /// If each segment is memory that wasn't used before.
+    /// The cost with segments of memory that wasn't used before.
     pub fresh: f64,
-    /// If there are segments that others have just left.
+    /// The cost with segments that others have just left.
     pub warm: f64,
 }
 
@@ -38,26 +39,26 @@ impl FromStr for Cost {
     }
 }
 
-/// The bytes of all stacks that there are at once.
+/// The size of all simultaneous stacks together, in bytes.
 const TOGETHER: usize = 64 << 20;
 
 /// The bytes of a stack that `deep` doesn't get: a check's own reserve, and other frames.
 const REST: usize = 1536;
 
-/// The size of the stacks in the end, in bytes.
+/// The final size of the stacks, in bytes.
 static SIZE: AtomicUsize = AtomicUsize::new(0);
-/// The time that growing took in all, in nanoseconds.
+/// The total time that growing took, in nanoseconds.
 static GROWING: AtomicI64 = AtomicI64::new(0);
 static GROWN: WaitGroup = WaitGroup::new();
 static RUNNING: WaitGroup = WaitGroup::new();
 
-/// Measures stacks of `size` bytes. To be called once in a process.
+/// Measures stacks of `size` bytes. Must be called once in a process.
 pub fn measure(size: usize) -> Cost {
     SIZE.store(size, Ordering::Relaxed);
     // SAFETY: there is no other thread yet.
     unsafe {
         set_var("GOMAXPROCS", "1");
-        // So that each goroutine's stack grows: one that ends keeps no grown stack for the next.
+        // Without this setting, a goroutine that ends leaves its grown stack for the next one.
         set_var("GODEBUG", "stackkeep=0");
     }
     let count = (TOGETHER / size).min(1_000);
@@ -96,7 +97,7 @@ fn one_by_one(count: usize) -> f64 {
     })
 }
 
-/// Calls `f`, which makes `count` goroutines grow; returns the cost of growing for each byte.
+/// Calls `f`, which makes `count` goroutines grow. Returns the cost of growing for each byte.
 fn per_byte(count: usize, f: impl FnOnce()) -> f64 {
     GROWING.store(0, Ordering::Relaxed);
     f();
@@ -110,7 +111,7 @@ fn start(gate: *mut Hchan) {
     unsafe { proc::newproc(Some(grow), gate.cast()) };
 }
 
-/// Fills its stack twice; then waits, if there is a gate, until it is open.
+/// Fills its stack twice. Then, if there is a gate, waits until it is open.
 unsafe extern "C" fn grow(gate: *mut c_void) {
     // SAFETY: `Instant::now` doesn't park.
     let now = || unsafe { proc::systemstack(Instant::now) };

@@ -57,7 +57,7 @@ pub fn plot(sizes: RangeInclusive<u32>, lines: &[(&str, &[f64])]) -> String {
     svg + "</svg>\n"
 }
 
-/// The least of 1, 2, 5, 10 ... times a power of ten that is at least `x`.
+/// Returns the least of 1, 2, 5, 10 ... times a power of ten that is at least `x`.
 fn nice_step(x: f64) -> f64 {
     let power = 10_f64.powf(x.log10().floor());
     [1.0, 2.0, 5.0].map(|digit| digit * power).into_iter().find(|&step| step >= x).unwrap_or(10.0 * power)

@@ -75,11 +75,11 @@ async fn converse(stream: TcpStream) {
         let response = Response::builder().header("content-type", "text/plain");
         response.body(Full::new(Bytes::from_static(b"Hello, world!\n")))
     });
-    // Errors are the clients': they close their connections in the end.
+    // Errors come from the clients, which close their connections in the end.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;
 }
 
-/// Runs a workload as a task: `block_on` alone would run it on the calling thread, which is no
+/// Runs a workload as a task: `block_on` alone would run it on the calling thread, which isn't a
 /// worker.
 fn on_worker<R: Send + 'static>(runtime: &Runtime, workload: impl Future<Output = R> + Send + 'static) -> R {
     runtime.block_on(runtime.spawn(workload)).unwrap()

@@ -1,4 +1,4 @@
-//! What `gosched/wakes.rs` does, on tokio. Its timers have a resolution of 1 ms.
+//! The workloads of `gosched/wakes.rs` on tokio, whose timers have a resolution of 1 ms.
 
 use std::io::pipe;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::{on_worker, pingpong};
 
-/// Runs those that are named.
+/// Runs the workloads that are named.
 pub fn run(args: &Args, runtime: &Runtime) {
     for (name, count) in SLEEPERS {
         if args.names(name) {
@@ -78,7 +78,7 @@ async fn sleepers(count: usize) -> (Cost, Vec<f64>) {
     (cost, late)
 }
 
-/// How late the wakes were, and the thread that woke, if there was one.
+/// How late the wakes were, and the waking thread, if there was one.
 type Wakes = (Vec<f64>, Option<JoinHandle<Cost>>);
 
 fn trickle(args: &Args, name: &str, wakes: impl FnOnce() -> Wakes) {

@@ -1,4 +1,4 @@
-//! Stand-ins: settings, fatal errors, random numbers, who runs here.
+//! Stand-ins: settings, fatal errors, random numbers, and the running G and M.
 
 pub(crate) mod os;
 
@@ -42,7 +42,7 @@ pub(crate) mod rand {
     }
 }
 
-/// What the shipped files' own tests want, which aren't run here.
+/// Names that the shipped files' own tests import. The tests aren't run here.
 #[cfg(test)]
 pub(crate) mod testing {
     pub(crate) fn zeroed<T>() -> &'static T {
@@ -61,7 +61,7 @@ pub(crate) mod this {
         static MS: RefCell<Vec<&'static M>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// The threads' M's, in the order in which those were made.
+    /// The M's of the threads, in the order in which the M's were made.
     pub(crate) fn add_m(mp: &'static M) {
         MS.with_borrow_mut(|ms| ms.push(mp));
     }
@@ -92,7 +92,7 @@ pub(crate) mod this {
 
     pub(crate) fn releasem(_: Option<&M>) {}
 
-    /// As in the file that ships.
+    /// As in the shipped file.
     pub(crate) struct Held(&'static M);
 
     pub(crate) fn hold_p(mp: &'static M) -> Held {

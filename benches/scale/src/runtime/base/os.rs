@@ -8,11 +8,11 @@ use crate::variants::variant;
 
 pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
     assert!(ns < 0, "who sleeps for a while sleeps in the poller");
-    // For a mutex the P waits, too; on a note of an M's own there is none.
+    // Waiting for a mutex keeps the P. An M that waits on its own note has no P.
     let keeps = getm().p().is_some();
     sim::in_part(Part::Kernel, || {
         sim::work(cost(|costs| costs.futex_sleep));
-        // From here on until it sleeps no other thread does anything.
+        // From here until this thread sleeps, no other thread does anything.
         sim::look();
         if addr.peek() == val {
             sim::count(Event::FutexSleep);
@@ -61,7 +61,7 @@ pub(crate) fn usleep(usec: u32) {
     sim::sleep(nowhere, Some(cost(|costs| costs.usleep)), true);
 }
 
-/// Nanoseconds.
+/// Returns the time in nanoseconds.
 pub(crate) fn nanotime() -> i64 {
     sim::work(cost(|costs| costs.clock));
     1 + (sim::time() / 1000) as i64

@@ -1,5 +1,5 @@
-//! Atomics each access of which costs what its cache line does. As large as those that ship, so
-//! that what lies on a line there lies on one here.
+//! Atomics whose every access costs what moving its cache line costs. They have the size of the
+//! shipped ones, so words that share a line there share a line here.
 
 use std::sync::atomic as std_atomic;
 
@@ -12,7 +12,8 @@ use crate::sim::count;
 use crate::sim::lines::Access;
 
 pub(crate) fn fence(_: Ordering) {
-    // It waits for the store buffer, as a read-modify-write of the thread's own does.
+    // A fence waits for the store buffer, like a read-modify-write of a word that the thread has
+    // alone.
     let own = 0_u64;
     access(&raw const own, Access::Rmw);
 }
@@ -33,7 +34,7 @@ macro_rules! atomics {
                 Self(std_atomic::$name::new(value))
             }
 
-            /// For the simulation, which pays nothing.
+            /// Reads the value for the simulation, which pays nothing.
             pub(crate) fn peek(&self) -> $value {
                 self.0.load(Ordering::Relaxed)
             }

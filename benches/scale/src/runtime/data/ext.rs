@@ -1,4 +1,4 @@
-//! Stand-ins for what the port adds to Go's structs.
+//! Stand-ins for the fields that the port adds to Go's structs.
 
 use std::ffi::c_void;
 
@@ -7,7 +7,7 @@ use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{G, M};
 
-/// The words of a mutex, of which `lock/key.rs` is the protocol.
+/// The words of a mutex. `lock/key.rs` is their protocol.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct MutexKey {
@@ -15,7 +15,7 @@ pub(crate) struct MutexKey {
     pub(crate) sleeping: AtomicU32,
 }
 
-/// What a goroutine runs in the raw layer, which none does here.
+/// The function of a goroutine in the raw layer. No goroutine here has one.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
 
 #[derive(Clone, Copy, PartialEq, Eq)]

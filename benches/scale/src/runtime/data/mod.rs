@@ -1,4 +1,4 @@
-//! Links, lists and what holds a P as they ship; atomics that are counted; and stand-ins for the
+//! Links, lists and the owner of a P as they ship; atomics that are counted; and stand-ins for the
 //! structs.
 
 pub(crate) mod atomic;

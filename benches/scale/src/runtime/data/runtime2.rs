@@ -1,5 +1,5 @@
-//! Stand-ins for the structs: the fields that are used here, in the order of those that ship, and
-//! far from each other where those are.
+//! Stand-ins for the structs: the fields that are used here, in the order of the shipped fields,
+//! and as far apart.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -37,7 +37,7 @@ pub(crate) struct G {
     pub(crate) preempt: AtomicBool,
     pub(crate) lockedm: Link<M>,
     pub(crate) ext: GExt,
-    /// What it does when it runs.
+    /// The work that this G does when it runs.
     pub(crate) task: RefCell<Option<Task>>,
 }
 
@@ -47,13 +47,13 @@ pub(crate) struct Stack {
     pub(crate) hi: usize,
 }
 
-/// Where a goroutine goes on, which its task knows.
+/// The point where a goroutine continues. Its task knows it.
 pub(crate) struct Gobuf {
     pub(crate) sp: Cell<usize>,
     pub(crate) ctxt: Cell<*mut std::ffi::c_void>,
 }
 
-/// A word of which nobody waits for the line.
+/// A word whose cache line nobody waits for.
 #[derive(Default)]
 pub(crate) struct Cell64(Cell<usize>);
 
@@ -81,7 +81,7 @@ pub(crate) struct Note {
     pub(crate) key: AtomicU32,
 }
 
-/// A timer's time and its goroutine, and a number that orders those of one time.
+/// A timer's time, a number that orders timers of the same time, and the timer's goroutine.
 pub(crate) type Due = Reverse<(i64, u64, usize)>;
 
 /// The heap of a P's timers.
@@ -98,7 +98,7 @@ pub(crate) struct P {
     pub(crate) link: Link<P>,
     pub(crate) schedtick: AtomicU32,
     pub(crate) m: Link<M>,
-    /// Caches of the P's own.
+    /// Space for the P's own caches.
     unused: [u64; 40],
     pub(crate) runqhead: AtomicU32,
     pub(crate) runqtail: AtomicU32,
@@ -161,7 +161,7 @@ pub(crate) struct Schedt {
     pub(crate) idle_time: AtomicI64,
 }
 
-/// Every goroutine may run. Nobody writes to the flag, so to look at it is free.
+/// Every goroutine may run. Nobody writes to the flag, so reading it is free.
 #[derive(Default)]
 pub(crate) struct Disable {
     pub(crate) user: std_atomic::AtomicBool,
@@ -169,7 +169,7 @@ pub(crate) struct Disable {
     pub(crate) n: Cell<i32>,
 }
 
-/// Dead G's that no P has.
+/// Dead G's that belong to no P.
 #[derive(Default)]
 pub(crate) struct GFree {
     pub(crate) lock: Mutex,
@@ -183,7 +183,7 @@ pub(crate) fn set_sched(sched: &'static Schedt) {
 }
 
 pub(crate) fn sched() -> &'static Schedt {
-    // SAFETY: the leaked struct that set_sched got, before there was a thread.
+    // SAFETY: the leaked struct that set_sched was given, before there was a second thread.
     unsafe { &*SCHED.peek() }
 }
 

@@ -1,5 +1,5 @@
-//! Locks and notes as they ship; the locks' ranks aren't checked, but who waits for the scheduler's
-//! is counted.
+//! Locks and notes as they ship. The locks' ranks aren't checked, but waits for the scheduler's
+//! lock are counted.
 
 #[path = "../../../../../src/runtime/lock/key.rs"]
 pub(crate) mod key;

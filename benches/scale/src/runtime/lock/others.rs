@@ -1,4 +1,4 @@
-//! The mutex that ships, or another one in its place.
+//! The shipped mutex, or another one in its place.
 
 use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::data::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -25,18 +25,18 @@ pub(crate) fn unlock(l: &Mutex) {
     }
 }
 
-/// Bits of the first word: the mutex is locked; a thread spins. The number of sleepers is above
-/// them.
+/// Bits of the first word: the mutex is locked; a thread spins. The bits above them count the
+/// sleepers.
 const LOCKED: u32 = 1;
 const SPINS: u32 = 2;
 const SLEEPER: u32 = 4;
 
-/// How often the spinning thread looks before it sleeps as well, and how long it pauses in between.
+/// How often the spinning thread looks before it sleeps as well, and the length of its pauses.
 const LOOKS: u32 = 40;
 const PAUSES: u64 = 30;
 
 /// Roughly Go 1.27's mutex: one thread spins, the others sleep, and an unlock wakes nobody as long
-/// as one spins.
+/// as a thread spins.
 fn one_spins(key: &MutexKey) {
     let (mut spins, mut looks) = (false, 0);
     loop {
@@ -54,7 +54,7 @@ fn one_spins(key: &MutexKey) {
             looks = 0;
         } else if key.locked.compare_exchange(word, (word & !mine) + SLEEPER, Relaxed, Relaxed).is_ok() {
             spins = false;
-            // Each wake is for one.
+            // Each wake is for one thread.
             loop {
                 let wakes = key.sleeping.load(Relaxed);
                 if wakes == 0 {
@@ -82,8 +82,8 @@ fn unlock_of_one_spins(key: &MutexKey) {
     }
 }
 
-/// The best that a mutex could do: waiters get it in their order, each of them one line transfer
-/// after the unlock. Neither a sleep nor another thread's spinning costs anything.
+/// The best possible mutex: waiters get it in order, each of them one line transfer after the
+/// unlock. Neither a sleep nor another thread's spinning costs anything.
 fn queue(key: &MutexKey) {
     if key.locked.fetch_add(1, Acquire) != 0 {
         sim::sleep(std::ptr::from_ref(key).addr(), None, true);

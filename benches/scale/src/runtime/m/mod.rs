@@ -1,16 +1,16 @@
-//! M's as they ship: how they sleep, and are woken; an M is a thread of the simulation.
+//! M's as they ship: how they sleep, and are woken. An M is a thread of the simulation.
 
 #[path = "../../../../../src/runtime/m/spinning.rs"]
 pub(crate) mod spinning;
 #[path = "../../../../../src/runtime/m/startm.rs"]
 pub(crate) mod startm;
 
-/// Nobody looks for deadlocks.
+/// Nothing checks for deadlocks.
 pub(crate) mod checkdead {
     pub(crate) fn checkdead() {}
 }
 
-/// Making threads, of which there is always one to be had.
+/// Makes threads, which never fails.
 pub(crate) mod thread {
     use std::io;
 
@@ -44,7 +44,7 @@ pub(crate) mod thread {
     }
 }
 
-/// Nobody keeps its thread.
+/// No goroutine keeps its thread.
 pub(crate) mod turn {
     pub(crate) fn need_before_queues() -> bool {
         false

@@ -1,5 +1,5 @@
-//! P's as they ship: their queues, the lists of idle ones; and stand-ins for timers, stops and
-//! sysmon.
+//! P's as they ship, with their queues and the lists of idle ones; and stand-ins for timers, stops
+//! and sysmon.
 
 #[path = "../../../../../src/runtime/p/owner.rs"]
 pub(crate) mod owner;

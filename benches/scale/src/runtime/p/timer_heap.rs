@@ -1,5 +1,5 @@
-//! Stand-in: a heap of timers for each P, under its lock, of which the first's time can be read
-//! without.
+//! Stand-in: a heap of timers for each P, under its lock. The time of the first timer can be read
+//! without the lock.
 
 use std::cmp::Reverse;
 use std::ptr;
@@ -17,7 +17,7 @@ pub(crate) fn nobarrier_wake_time(pp: &P) -> i64 {
     if next == 0 || (modified != 0 && modified < next) { modified } else { next }
 }
 
-/// Go's `addtimer`: `gp`, which is about to park, is made ready at `when`.
+/// Go's `addtimer`. Makes `gp`, which is about to park, ready at `when`.
 pub(crate) fn add(pp: &'static P, gp: &'static G, when: i64) {
     lock(&pp.timers_lock);
     sim::work(cost(|costs| costs.timer));
@@ -35,7 +35,7 @@ fn changed(pp: &P) {
     pp.timer0_when.store(heap.peek().map_or(0, |Reverse(first)| first.0), Ordering::SeqCst);
 }
 
-/// Go's `runtimer`; the lock is held, and dropped while a goroutine is made ready.
+/// Go's `runtimer`. The lock is held, and dropped while a goroutine is made ready.
 pub(crate) fn runtimer(pp: &'static P, now: i64) -> bool {
     let due = pp.timers.heap.borrow().peek().is_some_and(|Reverse(first)| first.0 <= now);
     if !due {

@@ -1,4 +1,4 @@
-//! What an M does next, as it ships; and a goroutine, which is a task.
+//! The choice of an M's next goroutine, as it ships; and goroutines, each of which is a task.
 
 #[path = "../../../../../src/runtime/sched/newproc.rs"]
 mod newproc;
@@ -27,22 +27,22 @@ use crate::sim::{self, cost};
 
 use schedule::{dropg, schedule};
 
-/// What a goroutine does each time that it runs, until it leaves its thread.
+/// The work that a goroutine does each time that it runs, until it leaves its thread.
 pub(crate) type Task = Box<dyn FnMut(&'static G) -> Step>;
 
 /// How a goroutine leaves its thread.
 pub(crate) enum Step {
-    /// It waits, and this is released when it is off its stack.
+    /// It waits. The mutex is released once the goroutine is off its stack.
     Park(Option<&'static Mutex>),
-    /// It waits, and when it is off its stack, this says for what.
+    /// It waits. Once the goroutine is off its stack, the function sets what it waits for.
     ParkUntil(Box<dyn FnOnce()>),
     /// It lets others run: Go's `Gosched`.
     Yield,
-    /// It is over.
+    /// It has ended.
     Done,
 }
 
-/// Makes a goroutine, which runs next: Go's `newproc`.
+/// Makes a goroutine, which runs next. Go's `newproc`.
 pub(crate) fn go(task: Task) -> &'static G {
     let pp = getm().p().expect("on a goroutine");
     sim::work_about(cost(|costs| costs.make));
@@ -53,7 +53,7 @@ pub(crate) fn go(task: Task) -> &'static G {
     gp
 }
 
-/// Where `gogo` goes on: runs the M's goroutine until it leaves, and then what `schedule` finds.
+/// Continues after `gogo`: runs the M's goroutine until it leaves, and then what `schedule` finds.
 pub(crate) fn go_on() {
     let mp = getm();
     let gp = mp.curg.get().expect("execute has set it");
@@ -94,7 +94,7 @@ pub(crate) fn go_on() {
     unsafe { schedule(mp) }
 }
 
-/// Where a thread begins.
+/// The start of a thread.
 pub(crate) fn mstart(mp: &'static M, f: Option<fn()>) {
     if let Some(f) = f {
         f();
@@ -106,7 +106,7 @@ pub(crate) fn mstart(mp: &'static M, f: Option<fn()>) {
     unsafe { schedule(mp) }
 }
 
-/// The first thread, which has `pp`, and a goroutine that does `task`.
+/// Starts the first thread, which has `pp`, with a goroutine that does `task`.
 pub(crate) fn mstart_main(pp: &'static P, task: Task) {
     let mp = M::new();
     add_m(mp);

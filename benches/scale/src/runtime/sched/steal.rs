@@ -1,4 +1,4 @@
-//! Stealing as it ships, or with what a variant changes.
+//! Stealing as it ships, or as a variant changes it.
 
 pub(super) use crate::runtime::sched::shipped_steal::Stolen;
 

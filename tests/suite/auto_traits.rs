@@ -1,4 +1,4 @@
-//! Which public types may go to other threads, and be shared by them.
+//! Tables of public types: which are `Send`, and which are `Sync`.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -33,7 +33,7 @@ impl<T: ?Sized + Sync> Check<T> {
     const SYNC: char = '+';
 }
 
-/// Supplies the constants of a type that none of the `impl`s above is for. Where one is, it takes
+/// Supplies the constants of a type that none of the `impl`s above is for. An `impl` above takes
 /// precedence.
 trait Otherwise {
     const SEND: char = '-';
@@ -55,7 +55,7 @@ macro_rules! expect {
     };
 }
 
-/// For a `T` that is both, `Send` alone, `Sync` alone, and neither.
+/// For a type with a `T` that is both, `Send` alone, `Sync` alone, and neither.
 macro_rules! expect_of_t {
     ($($expected:literal: $($type:ty)*;)*) => {
         $($({
@@ -87,10 +87,10 @@ fn types_without_parameters() {
         "++": explore::Link explore::Pipe;
         "++": context::Context context::Canceler context::AfterFunc context::Cause;
         "++": context::ContextError context::RecvContextError;
-        // A lock is its goroutine's.
+        // A lock belongs to its goroutine.
         "++": JoinError AccessError;
         "--": OsThreadLock;
-        // What goes to the iterator is Send, as `pull` asks.
+        // The values that go to the iterator are Send, as `pull` requires.
         "++": iter::Pull<u8> iter::Pull<Cell<u8>>;
         "--": iter::Yielder<'static, u8>;
 
@@ -99,12 +99,12 @@ fn types_without_parameters() {
         "+-": proc::AdjustInfo;
         "--": proc::Event<'static> proc::SuspendGState proc::GList proc::GQueue;
         "--": hchan::Hchan hchan::HchanExt hchan::Scase hchan::Waitq;
-        // At any time some thread owns their cells, by rules that the compiler doesn't know.
+        // At each time one thread owns their cells, by rules that the compiler doesn't know.
         "--": runtime2::G runtime2::M runtime2::P runtime2::Sudog runtime2::Gobuf runtime2::PGFree;
         "--": runtime2::GExt runtime2::MExt runtime2::PExt runtime2::SchedtExt runtime2::TimerExt;
         "--": runtime2::SchedDisable runtime2::SchedGFree;
         "+-": runtime2::TraceState runtime2::Sysmontick runtime2::Level runtime2::StackFreeList;
-        // Shared: safe code can't make one.
+        // `Sync` without `Send`: safe code can't make one.
         "-+": runtime2::Schedt runtime2::Timer;
         "++": runtime2::Note runtime2::MutexKey runtime2::TimeHistogram runtime2::Name;
     }
@@ -117,24 +117,24 @@ fn types_with_a_parameter() {
         "++ ++ -- --": chan::Iter<'static, T> chan::TryIter<'static, T> chan::IntoIter<T>;
         "++ ++ -- --": JoinHandle<T> JoinFuture<T> ScopedJoinHandle<'static, T>;
         "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T>;
-        // These share them, too.
+        // These share values between threads, too.
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::MutexGuard<'static, T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
-        // They are as what they own.
+        // These are like the value that they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
         "++ +- -+ --": context::WithMut<'static, T>;
         // It has a function that makes values.
         "++ ++ ++ ++": GoroutineLocal<T>;
-        // As a reference.
+        // Like a reference.
         "++ -- ++ --": context::With<'static, 'static, T> runtime2::Link<T>;
         // Plain pointers.
         "-- -- -- --": runtime2::Slice<T> runtime2::FreeList<T> runtime2::Pool<T>;
     }
-    // A reference to an owner of a descriptor is as any reference.
+    // A reference to an owner of a descriptor is like any reference.
     expect! { "++": net::Pollable<&TcpStream>; }
 }
 
-/// As std's of these names; and what is used beside them.
+/// Like std's types of these names, and the types used beside them.
 fn what_may_be_used_where_a_panic_is_caught() {
     fn both<T: UnwindSafe + RefUnwindSafe>() {}
     both::<(process::Child, process::ChildStdin, process::ChildStdout)>();

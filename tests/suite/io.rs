@@ -1,5 +1,5 @@
 //! Goroutines that read standard input and write standard output. Each test is the other end of a
-//! process's pipes. The process tells it by stderr how far it is.
+//! process's pipes. The process reports its progress on stderr.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -50,7 +50,7 @@ impl Running {
         Running { child, stdin, stdout, stderr }
     }
 
-    /// Waits until the process says so.
+    /// Waits until the process says `text`.
     #[track_caller]
     fn says(&mut self, expected: &str) {
         let mut line = String::new();
@@ -83,15 +83,15 @@ impl Running {
     }
 }
 
-/// How many goroutines have said that they are about to wait.
+/// The number of goroutines that have announced a wait.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
 fn begins() {
     BEGUN.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Says that others run, when `waiting` goroutines have said that they will wait. With one P they
-/// do wait by then: they had the P when they said it.
+/// Announces that others run, once `waiting` goroutines have announced a wait. With one P they do
+/// wait by then: they had the P when they announced it.
 fn others_run(waiting: usize) {
     while BEGUN.load(Ordering::Relaxed) < waiting {
         yield_now();
@@ -150,7 +150,7 @@ fn lines_and_the_end(test: Test) {
             let mut start = [0; 4];
             stdin().read_exact(&mut start).unwrap();
             assert_eq!(&start, b"four");
-            // The buffer is std's.
+            // std's buffer has the rest.
             let rest = blocking(|| io::stdin().lines().next()).unwrap();
             assert_eq!(rest.unwrap(), " bytes");
             assert_eq!(go(|| stdin().lines().next()).join().unwrap().unwrap().unwrap(), "one");

@@ -1,4 +1,4 @@
-//! Code in assembly that tests call: it has registers and stacks as no compiler would.
+//! Assembly that tests call: it uses registers and stacks as no compiler would.
 
 #[cfg_attr(target_arch = "x86_64", path = "at_the_stacks_end/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "at_the_stacks_end/aarch64.rs")]

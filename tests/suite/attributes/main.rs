@@ -1,4 +1,4 @@
-//! `#[gosched::main]`: this program's own `main`, and what becomes of its result.
+//! `#[gosched::main]`: this program's own `main`, and the effect of its result.
 
 #[path = "../../common/emulator.rs"]
 mod emulator;
@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 use gosched::metrics::Value;
 
-/// The environment variable that says how it is to end.
+/// The environment variable that selects how the program ends.
 const END: &str = "GOSCHED_TEST_END";
 
 #[gosched::main(procs = 3, std = true)]
@@ -41,8 +41,8 @@ fn std_parks() {
     assert_eq!(receives.join().unwrap(), Ok(7));
 }
 
-/// This program, when it ends so.
+/// Runs this program so that it ends as `how` says.
 fn ending(how: &str) -> Result<Output, Box<dyn Error>> {
-    // The environment's setting is the weaker one.
+    // `GOMAXPROCS` of the environment yields to the attribute.
     Ok(emulator::this_binary().env(END, how).env("GOMAXPROCS", "1").output()?)
 }

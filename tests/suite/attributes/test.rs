@@ -1,6 +1,6 @@
-//! `#[gosched::test]`, by a harness of std's.
+//! `#[gosched::test]`, in std's harness.
 //!
-//! Those that are ignored fail, as another test of this binary sees.
+//! The ignored tests fail. Another test of this binary runs them.
 
 #[path = "../../common/emulator.rs"]
 mod emulator;
@@ -37,7 +37,7 @@ pub fn r#loop() {
     return rx.recv().expect("nobody sends");
 }
 
-/// As with std's.
+/// As with std's attribute.
 #[gosched::test]
 #[should_panic(expected = "nobody sends")]
 #[allow(clippy::unused_unit)]
@@ -78,8 +78,8 @@ fn leaves_a_goroutine() {
     std::mem::forget(tx);
 }
 
-/// What the ignored test prints, which has to fail, with what the harness prints of it. It waits
-/// for threads that are late, and not for goroutines that are left behind.
+/// Runs the ignored test, which must fail, and returns its output and the harness's. It waits for
+/// late threads, but not for goroutines that are left behind.
 fn failing(name: &str) -> String {
     let mut command = emulator::this_binary();
     command.args(["--exact", name, "--ignored"]).env("GODEBUG", "patience=2000,period=1");

@@ -1,4 +1,4 @@
-//! Channels: what crossbeam's do, and Go's `close`.
+//! Channels: the functions of crossbeam's, and Go's `close`.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -32,7 +32,7 @@ tests! {
     a_plain_thread_can_do_what_needs_no_waiting
 }
 
-/// Values that count themselves, each under a name of its own.
+/// Values that count themselves, each with a counter of its own.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
@@ -231,7 +231,7 @@ fn a_buffer_that_cannot_be_is_a_panic() {
     assert_eq!((rx.len(), rx.recv()), (1, Ok(())));
 }
 
-/// Sends each value through a buffer, and from goroutine to goroutine; gets one back from a
+/// Sends each value through a buffer, and from goroutine to goroutine. Gets one value back from a
 /// closed channel.
 fn travels<T: Send + Clone + PartialEq + Debug + 'static>(values: impl IntoIterator<Item = T>) {
     let (buffer_tx, buffer_rx) = bounded(2);
@@ -269,7 +269,7 @@ fn values_of_any_size_and_alignment_travel() {
     });
 }
 
-/// Every way that a value can go, with a channel of `T`'s.
+/// Sends values of `T` in every way through a channel.
 fn drops_each_once<T: Send>(make: impl Fn() -> T + Copy + Send + Sync, alive: &AtomicUsize) {
     let roomy = Builder::new().stack_size(4 << 20);
     let left = |count: usize, what: &str| {
@@ -300,7 +300,7 @@ fn drops_each_once<T: Send>(make: impl Fn() -> T + Copy + Send + Sync, alive: &A
     scope(|s| {
         tx.send(make()).unwrap();
         let waiting = roomy.go_scoped(s, || tx.send(make()).is_err()).unwrap();
-        // Whether it has come to wait or not.
+        // Whether the goroutine already waits or not.
         yield_now();
         drop(rx);
         assert!(waiting.join().unwrap());

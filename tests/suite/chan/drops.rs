@@ -1,4 +1,4 @@
-//! Values whose drop panics, where nobody else could see to the rest.
+//! Values whose drop panics, where only the crate can finish the rest.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ tests! {
     if_two_panic_the_process_ends
 }
 
-/// Panics when it is dropped, if it is told to; counts itself.
+/// Counts itself. Panics when it is dropped, if asked to.
 struct Value<'a> {
     dropped: &'a AtomicUsize,
     panics: bool,
@@ -59,7 +59,7 @@ fn if_one_panics_senders_are_told() {
         assert_eq!(panics(|| drop(rx)), "a value's drop");
         assert!(waits.join().unwrap());
         assert_eq!(DROPPED.load(Ordering::Relaxed), 2);
-        // A result is its handle's to drop, and a closure's values are its goroutine's.
+        // The handle drops the result, and the goroutine drops the closure's values.
         let captured = value(true);
         let ended = go(move || {
             let _captured = &captured;

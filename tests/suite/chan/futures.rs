@@ -1,4 +1,4 @@
-//! Futures at channels: they wait in their turn in the same queues as goroutines, and leave nothing
+//! Futures at channels: they wait in turn in the same queues as goroutines, and leave nothing
 //! behind.
 //!
 //! `STRESS_TIMES` sets how often the storm is repeated.
@@ -109,7 +109,7 @@ fn one_that_is_dropped_leaves_nothing() {
         drop(sends);
         assert_eq!(Arc::strong_count(&value), 1, "the value is gone");
         assert!(matches!(rx.try_recv(), Err(TryRecvError::Empty)), "nobody sends");
-        // A future that waits between others.
+        // The future waits between others.
         let (a, b, c) = (rx.recv_async(), rx.recv_async(), rx.recv_async());
         let (mut a, b, mut c) = (Task::waits(a), Task::waits(b), Task::waits(c));
         drop(b);
@@ -141,7 +141,7 @@ fn a_value_that_came_goes_back_into_the_buffer() {
     run(|| {
         for others in 0..3 {
             let (tx, rx) = bounded(3);
-            // At each place where the ring can begin.
+            // The test is repeated for each place where the ring can begin.
             (0..others).for_each(|i| assert_eq!((tx.try_send(i), rx.try_recv()), (Ok(()), Ok(i))));
             let came = Task::waits(rx.recv_async());
             (0..others + 1).for_each(|i| tx.try_send(i).unwrap());
@@ -153,13 +153,13 @@ fn a_value_that_came_goes_back_into_the_buffer() {
     });
 }
 
-/// A full channel with room for `cap` values, whose first `back` values have come back from
-/// futures.
+/// Returns a full channel with room for `cap` values. Futures have given its first `back` values
+/// back.
 fn with_values_back(cap: usize, back: usize) -> (Sender<usize>, Receiver<usize>) {
     let (tx, rx) = bounded(cap);
     let came = Vec::from_iter((0..back).map(|_| Task::waits(rx.recv_async())));
     (0..back + cap).for_each(|i| tx.try_send(i).unwrap());
-    // The last value that came is the first that goes back.
+    // The last value that came goes back first.
     came.into_iter().rev().for_each(drop);
     (tx, rx)
 }
@@ -189,7 +189,7 @@ fn a_value_that_came_outlives_the_close() {
             assert_eq!(rx.iter().collect::<Vec<_>>(), Vec::from_iter(0..2 + cap));
             assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
         }
-        // A value that comes back when the channel is closed.
+        // A value comes back after the channel is closed.
         let (tx, rx) = bounded(0);
         let came = Task::waits(rx.recv_async());
         tx.try_send(1).unwrap();
@@ -274,8 +274,8 @@ fn streams() {
         tx.try_send(1).unwrap();
         assert_eq!((next.times_woken(), next.poll()), (1, Some(Some(1))));
         drop(next);
-        // The stream waits on when it isn't polled. A value that has come for it goes back when it
-        // is dropped.
+        // A stream that isn't polled still waits. When the stream is dropped, a value that has come
+        // for it goes back.
         drop(Task::waits(stream.next()));
         (2..4).for_each(|i| tx.try_send(i).unwrap());
         assert_eq!(rx.len(), 1);
@@ -294,20 +294,20 @@ fn timers() {
     run(|| {
         let moment = Duration::from_millis(1);
         assert!(block_on(after(moment).recv_async()).is_ok());
-        // Where no goroutine waits for it.
+        // No goroutine waits for it.
         let rx = after(moment);
         let mut waits = pin!(rx.recv_async());
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let mut context = Context::from_waker(&waker);
-        // On a slow machine the time may have come before.
+        // On a slow machine the moment may have come already.
         if waits.as_mut().poll(&mut context).is_pending() {
             while woken.0.load(Ordering::SeqCst) == 0 {
                 gosched::time::sleep(moment);
             }
             assert!(waits.as_mut().poll(&mut context).is_ready());
         }
-        // On a thread that isn't a goroutine's.
+        // The same on a thread that isn't a goroutine's.
         let thread = thread::spawn(move || block_on(after(moment).recv_async()).is_ok());
         assert!(blocking(|| thread.join().unwrap()));
     });
@@ -331,7 +331,7 @@ fn a_time_before_a_reset() {
         drop(came);
         let earlier = timer.c().try_recv();
         assert_eq!(earlier, Err(TryRecvError::Empty), "its earlier setting does nothing any more");
-        // A value that comes back before the timer is reset is there.
+        // A value that came back before the timer was reset is still there.
         let came = Task::waits(timer.c().recv_async());
         timer.reset(moment);
         wait_until(|| came.times_woken() == 1);
@@ -340,7 +340,7 @@ fn a_time_before_a_reset() {
     });
 }
 
-/// The value stays with the future, and is sent when the future is polled again.
+/// The value stays with the future. The next poll sends it.
 fn a_waker_that_cant_be_cloned() {
     static PANICS: RawWakerVTable =
         RawWakerVTable::new(|_| resume_unwind(Box::new("the waker's")), drop, drop, drop);
@@ -348,7 +348,7 @@ fn a_waker_that_cant_be_cloned() {
         let (tx, rx) = bounded(0);
         let value = Arc::new(7);
         let mut sends = Box::pin(tx.send_async(value.clone()));
-        // SAFETY: its functions use no data.
+        // SAFETY: the waker's functions use no data.
         let waker = unsafe { Waker::new(ptr::null(), &PANICS) };
         let polled = || sends.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(catch_unwind(AssertUnwindSafe(polled)).is_err());
@@ -360,7 +360,7 @@ fn a_waker_that_cant_be_cloned() {
 }
 
 fn wakers_do_what_they_like() {
-    /// A future that waits at a channel, and whose waker calls `f`.
+    /// Returns a future that waits at a channel, and whose waker calls `f`.
     fn waits(rx: &Receiver<u32>, f: impl FnOnce() + Send + 'static) -> Pin<Box<RecvFuture<'_, u32>>> {
         waits_and_calls(rx.recv_async(), f)
     }
@@ -380,7 +380,8 @@ fn wakers_do_what_they_like() {
         assert_eq!(tx.try_send(3), Ok(()));
         assert_eq!(block_on(future), Ok(3));
 
-        // Also where a goroutine of the crate's calls the waker, and such a panic ends the process.
+        // The same where a goroutine of the crate's calls the waker, and such a panic ends the
+        // process.
         set_panic_mode(PanicMode::Die);
         let future = waits(&rx, || resume_unwind(Box::new("gone")));
         blocking(|| tx.try_send(3).unwrap());
@@ -428,7 +429,7 @@ fn forgotten() {
 /// A value of the storm.
 struct Value<'a> {
     id: usize,
-    /// The values that are on their way.
+    /// The values that are under way.
     on_their_way: &'a Mutex<BTreeSet<usize>>,
 }
 
@@ -462,7 +463,7 @@ fn sends<'a>(
             2 => block_on(tx.send_async(value())).is_ok(),
             3 => tx.send_timeout(value(), Duration::from_micros(rng.next() % 100)).is_ok(),
             _ => {
-                // A send that is given up may have sent.
+                // A send that was given up may still have sent its value.
                 block_on(for_a_while(tx.send_async(value()), rng.below(4)));
                 false
             }

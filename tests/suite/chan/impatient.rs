@@ -1,5 +1,4 @@
-//! Many who wait with a limit, which is over as often as not: nothing is lost, and nothing comes
-//! twice.
+//! Many waits with a limit, about half of which time out: nothing is lost, and nothing comes twice.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,12 +18,12 @@ tests! {
     no_notification_is_lost
 }
 
-/// How often each does what it does.
+/// Returns how often each goroutine does its work.
 fn many() -> usize {
     times(if cfg!(debug_assertions) { 2_000 } else { 20_000 }, 4)
 }
 
-/// A wait that is as likely over as not when what is waited for comes.
+/// A wait that is as likely as not to be over when its event comes.
 fn short(rng: &mut Rng) -> Duration {
     Duration::from_nanos(rng.below(20_000) as u64)
 }
@@ -136,8 +135,7 @@ pub fn no_permit_is_lost_or_doubled() {
     });
 }
 
-/// Items that are produced one notification each, and consumed by goroutines that are impatient,
-/// but for one.
+/// Items are produced with one notification each. All of their consumers but one are impatient.
 pub fn no_notification_is_lost() {
     in_any_order(|| {
         let (mut rng, turns) = (Rng::seeded(), many());
@@ -155,15 +153,15 @@ pub fn no_notification_is_lost() {
                         } else if *guard == 0 {
                             guard = condvar.wait_timeout(guard, short(&mut rng)).0;
                         }
-                        // The impatient leave most to the patient one.
+                        // The impatient consumers leave most items to the patient one.
                         if *guard > 0 && (i == 0 || rng.below(4) == 0) {
                             *guard -= 1;
                             taken.fetch_add(1, Ordering::SeqCst);
                         } else if *guard > 0 {
-                            condvar.notify_one(); // for another
+                            condvar.notify_one(); // for another consumer
                         }
                     }
-                    // For those who wait for the last.
+                    // Wakes those that wait for the last item.
                     drop(items.lock());
                     condvar.notify_all();
                 }));

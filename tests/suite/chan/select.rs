@@ -163,7 +163,7 @@ fn a_value_that_is_not_sent_is_dropped_once() {
         drop(failed);
         assert_eq!(Arc::strong_count(&value), 1);
     });
-    // Where it can't wait it panics, and the value goes too.
+    // Where the select can't wait it panics, and drops the value.
     run(|| {
         let value = Arc::new(());
         let (tx, rx) = bounded(0);
@@ -246,7 +246,7 @@ pub fn a_channel_may_be_in_several_arms() {
 
 pub fn send_and_recv_on_one_channel() {
     in_any_order(|| {
-        // A buffer: what one select puts in, it may take out again.
+        // With a buffer, one select may receive the value that it has sent before.
         let (tx, rx) = bounded(1);
         let mut held = 0;
         for i in 0..times(1000, 4) {
@@ -256,7 +256,7 @@ pub fn send_and_recv_on_one_channel() {
             }
             assert_eq!(held, rx.len());
         }
-        // No buffer: it takes two, and one sends what the other receives.
+        // Without a buffer it takes two selects: one sends what the other receives.
         let (tx, rx) = bounded(0);
         let exchange = || {
             let mut sums = [0; 2];

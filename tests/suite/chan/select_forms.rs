@@ -1,4 +1,5 @@
-//! What `select!` has beyond Go's: a fixed order, conditions, and handles that may be missing.
+//! The parts of `select!` that Go's lacks: a fixed order, conditions, and handles that may be
+//! missing.
 
 use std::sync::Arc;
 use std::thread;
@@ -80,7 +81,7 @@ fn in_order_a_set_does_the_first_that_is_ready() {
                     set.send(tx, 0)
                 };
             }
-            // Sends have room, but what was sent to the first channel comes before them.
+            // The sends have room, but the receive from the first channel comes before them.
             channels[0].0.send(0).unwrap();
             assert_eq!(set.select().recv(&channels[0].1), Ok(0));
             assert_eq!(set.select().send(&channels[1].0), Ok(()));
@@ -121,8 +122,8 @@ fn in_order_a_select_waits() {
     });
 }
 
-/// All channels are looked at in one moment: one after the other would see the second value, but
-/// not the first.
+/// A select looks at all channels at the same moment. If it looked at one after the other, it would
+/// see the second value, but not the first.
 fn in_order_what_was_sent_first_comes_first() {
     const TIMES: usize = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
     run(|| {
@@ -213,7 +214,7 @@ pub fn an_arm_without_a_handle_takes_no_part() {
         assert_eq!(step(&input, output.as_ref()), None);
         input = Some(rx);
         assert_eq!(step(&input, output.as_ref()), Some(Ok(3)));
-        // Until both have ended: an input that has is switched off.
+        // Runs until both inputs have ended: an input that has ended is switched off.
         let n = times(10, 3);
         let mut open = [(); 2].map(|()| {
             let (tx, rx) = bounded(0);
@@ -327,7 +328,7 @@ fn a_set_of_as_many_as_there_may_be() {
     });
 }
 
-/// Names that a caller may have, and no prelude.
+/// A caller may have these names, and no prelude.
 #[no_implicit_prelude]
 #[expect(dead_code, non_upper_case_globals, unused_imports, unused_macros)]
 mod other_names {

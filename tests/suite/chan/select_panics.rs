@@ -1,5 +1,5 @@
-//! Panics in each expression of a `select!`, and in each drop: what was made is dropped once, and
-//! nothing leaks. So do the macro's parts, in whatever order safe code calls them.
+//! Panics in each expression of a `select!`, and in each drop: each value is dropped once, and
+//! nothing leaks. The same holds for the macro's parts, in whatever order safe code calls them.
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ impl Value {
         Value { number: drops.len() - 1, bad: false }
     }
 
-    /// One that panics when it is dropped.
+    /// Makes a value that panics when it is dropped.
     fn bad() -> Self {
         let mut value = Value::new();
         value.bad = true;
@@ -47,7 +47,7 @@ impl Drop for Value {
     }
 }
 
-/// One that a channel carries in a box.
+/// A value that a channel carries in a box.
 struct Large(
     #[allow(dead_code, reason = "for its drop")] Value,
     #[allow(dead_code, reason = "for its size")] [u8; 70_000],
@@ -57,7 +57,7 @@ fn large(value: Value) -> Large {
     Large(value, [0; 70_000])
 }
 
-/// Channels as a case wants them.
+/// Channels for the cases.
 struct Channels {
     /// A value can be sent.
     free: Sender<Value>,
@@ -90,7 +90,7 @@ fn never<T>() -> T {
     panic!("evaluated")
 }
 
-/// What panics, and a `select!` that has it.
+/// The name of what panics, and a `select!` that contains it.
 type Case = (&'static str, fn(&Channels));
 
 const CASES: &[Case] = &[

@@ -1,4 +1,4 @@
-//! Waits that end when their time is over: what was waited for has happened, or it hasn't.
+//! Waits with a timeout: either the event has happened, or nothing has.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ tests! {
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Fails unless `wait`, which is to time out after `d`, takes as long.
+/// Fails unless `wait`, which must time out after `d`, takes at least that long.
 #[track_caller]
 fn takes<R>(d: Duration, wait: impl FnOnce() -> R) -> R {
     let start = time::now();
@@ -130,7 +130,7 @@ pub fn a_select() {
         }
         assert_eq!(std::sync::Arc::strong_count(&dropped), 1);
         drop(rx_arc);
-        // Blocks, loops, and no other arm.
+        // Arms with blocks and loops, and no arm that receives or sends.
         let mut turns = 0;
         loop {
             select! {
@@ -193,14 +193,15 @@ pub fn a_condition() {
     });
 }
 
-/// Those who leave take no notification with them: it is for one who still waits.
+/// A goroutine that leaves takes no notification with it: the notification goes to one that still
+/// waits.
 pub fn a_notification_finds_who_still_waits() {
     in_any_order(|| {
         for round in 0..times(20, 1) {
-            // How many have come, were woken, have left.
+            // The numbers of goroutines that have come, were woken, and have left.
             let (mutex, condvar) = (Mutex::new((0, 0, 0)), Condvar::new());
             scope(|s| {
-                // Before, between and after those who wait.
+                // Notifies before, between and after the waits.
                 for i in 0..12 {
                     let patient = i % 4 == round % 4;
                     let (mutex, condvar) = (&mutex, &condvar);
@@ -221,7 +222,7 @@ pub fn a_notification_finds_who_still_waits() {
                 while !three_are_left() {
                     time::sleep(MS / 20);
                 }
-                // Each notification wakes one at least.
+                // Each notification wakes at least one goroutine.
                 for woken in 1..=3 {
                     condvar.notify_one();
                     while mutex.lock().1 < woken {
@@ -240,9 +241,9 @@ pub fn a_permit() {
         assert!(takes(2 * MS, || semaphore.acquire_many_timeout(2, 2 * MS).is_none()));
         assert_eq!(semaphore.available_permits(), 1);
         scope(|s| {
-            // One who wants many and gives up lets those pass that wait behind it.
+            // A goroutine that wants many permits and gives up lets those behind it pass.
             let greedy = s.go(|| semaphore.acquire_many_timeout(2, 2 * MS).is_none());
-            // It may have given up by then: a slow machine finds less.
+            // It may have given up already: on a slow machine this test checks less.
             while !greedy.is_finished() && semaphore.try_acquire().is_some() {
                 yield_now();
             }

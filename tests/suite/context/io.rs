@@ -1,4 +1,4 @@
-//! Reads, writes and their like under a context.
+//! Reads, writes and similar operations under a context.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ tests! {
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);
 
-/// Fails unless it was canceled.
+/// Fails unless the operation was canceled.
 #[track_caller]
 fn canceled<T>(result: io::Result<T>) {
     let error = result.map(drop).unwrap_err();
@@ -60,7 +60,7 @@ fn reads() {
             reads.join().unwrap()
         };
         there.write_all(b"d").unwrap();
-        // Not even if there is something.
+        // It is canceled even if there is something to read.
         canceled(ctx.with(&here).read(&mut buf));
         assert_eq!((&here).read(&mut buf).unwrap(), 1);
         let (ctx, _cancel) = Context::background().with_timeout(SHORT);
@@ -131,7 +131,7 @@ fn accepts() {
     });
 }
 
-/// To where nobody answers: a queue of connections that is full.
+/// Connects to a server that doesn't accept: its queue of connections is full.
 fn connects() {
     run(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -155,7 +155,7 @@ fn connects() {
     });
 }
 
-/// A deadline of the socket's holds as before, and is no end of the context.
+/// The socket's own deadline holds as before, and doesn't end the context.
 fn deadlines_stay() {
     run(|| {
         let (here, _there) = UnixStream::pair().unwrap();
@@ -168,7 +168,7 @@ fn deadlines_stay() {
         assert_eq!(ctx.with(&here).read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
         here.set_read_timeout(None).unwrap();
         let here: &UnixStream = Box::leak(Box::new(here));
-        // On a slow machine one that is near passes before there is a wait that could be canceled.
+        // On a slow machine a near deadline passes before there is a wait to cancel.
         let canceled_first = |far: Duration| {
             let (ctx, cancel) = ctx.with_cancel();
             let deadline = Instant::now() + far;
@@ -203,7 +203,7 @@ fn one_direction_at_a_time() {
     });
 }
 
-/// A reader that waits for its turn has it when the one before it was canceled.
+/// A waiting reader gets its turn when the reader before it is canceled.
 fn whoever_comes_next_reads_on() {
     run(|| {
         let (here, mut there) = UnixStream::pair().unwrap();

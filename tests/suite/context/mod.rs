@@ -1,4 +1,4 @@
-//! Contexts: what ends with them, and that each wait has one end.
+//! Contexts: what their end ends, and that each wait has one outcome.
 
 mod io;
 mod storms;

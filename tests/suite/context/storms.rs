@@ -1,7 +1,7 @@
-//! Waits that their context, their deadline and what they wait for end at the same time: each has
-//! one outcome, and that is true.
+//! Waits that their context, their deadline and their event end at the same time. Each wait has one
+//! outcome, and reports it truly.
 //!
-//! For long, run with `STRESS_TIMES`, how often each kind of wait is tried.
+//! For a long run, set `STRESS_TIMES`, the number of tries for each kind of wait.
 
 use std::hint::spin_loop;
 use std::io::{Read, Write, pipe};
@@ -25,8 +25,8 @@ tests! {
     with_eight_ps
 }
 
-/// One wait of a kind: under a context that this ends, and beside what it waits for. Says whether
-/// that came first.
+/// One wait of a kind. It ends the context and causes the event. Returns whether the event came
+/// first.
 type Wait = fn(&Context, &mut Rng, &mut dyn FnMut(&mut Rng)) -> bool;
 
 const WAITS: [(&str, Wait); 9] = [
@@ -41,7 +41,7 @@ const WAITS: [(&str, Wait); 9] = [
     ("writes", writes),
 ];
 
-/// Lets a little time go by.
+/// Lets a short time pass.
 fn pauses(rng: &mut Rng) {
     match rng.below(4) {
         0 => {}
@@ -50,7 +50,7 @@ fn pauses(rng: &mut Rng) {
     }
 }
 
-/// Calls `wait` beside what ends the context, and beside `comes`, which is what it waits for.
+/// Calls `wait`. Beside it, ends the context, and calls `comes`, which causes the event.
 fn at_once<R: Send>(
     rng: &mut Rng,
     end: &mut dyn FnMut(&mut Rng),
@@ -127,13 +127,13 @@ fn conditions(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bo
 fn joins(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
     let (tx, rx) = bounded::<()>(0);
     let handle = go(move || rx.recv().is_err());
-    // Nothing else ends this wait, if its time is over when it is about to begin.
+    // Nothing else ends this wait, if its time is over before it begins.
     let handle = handle.join_timeout(Duration::from_nanos(rng.below(4_000) as u64)).unwrap_err();
     let joined = at_once(rng, end, || drop(tx), || ctx.join(handle));
     match joined {
         Ok(result) => assert!(result),
         Err(JoinContextError::Ended(handle, _)) => {
-            // Again with a limit, which may come, too.
+            // Waits again with a limit, which may come, too.
             let handle = handle.join_timeout(Duration::from_micros(rng.below(20) as u64));
             assert!(handle.unwrap_or_else(|handle| handle.join()).unwrap());
             return false;
@@ -149,7 +149,7 @@ fn reads(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
     let mut buf = [0; 2];
     let read = at_once(rng, end, || tx.write_all(b"x").unwrap(), || ctx.with(&rx).read(&mut buf));
     if read.is_err() {
-        // What the end of one has done to the descriptor is over.
+        // The end of a context has no lasting effect on the descriptor.
         assert_eq!((&rx).read(&mut buf).unwrap(), 1);
     }
     read.is_ok()
@@ -171,7 +171,7 @@ fn writes(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
     wrote.is_ok()
 }
 
-/// Does the wait under a context of some kind, and ends that.
+/// Does the wait under a context of some kind, and ends the context.
 fn under_a_context(wait: Wait, root: &Context, rng: &mut Rng) -> bool {
     let (parent, cancel_parent) = root.with_cancel();
     let deadline = Duration::from_micros(rng.below(60) as u64);
@@ -180,7 +180,7 @@ fn under_a_context(wait: Wait, root: &Context, rng: &mut Rng) -> bool {
     let came_first = wait(&ctx, rng, &mut |rng| match rng.below(3) {
         0 => drop(cancel.take()),
         1 => drop(cancel_parent.take()),
-        // It ends without, or what is waited for comes.
+        // The context ends by itself, or the event comes.
         _ => {}
     });
     assert!(came_first || ctx.err().is_some());

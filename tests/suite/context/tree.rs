@@ -1,4 +1,4 @@
-//! Which contexts end with which, when, why, and what they carry.
+//! Contexts in a tree: which ends which, when, why, and what they carry.
 
 use std::io;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn children_end_with_their_parents() {
         drop(cancel_root);
         assert_eq!([&root, &left, &right, &leaf].map(Context::err), [CANCELED; 4]);
         assert_eq!([&apart, &apart_leaf].map(Context::err), [None; 2]);
-        // One that comes too late has ended from the start.
+        // A context that is made too late has ended from the start.
         let (late, _cancel_late) = right.with_timeout(LONG);
         assert_eq!((late.err(), late.done().try_recv()), (CANCELED, Err(TryRecvError::Disconnected)));
     });
@@ -158,7 +158,7 @@ fn functions_are_called_once() {
     });
 }
 
-/// What they own is dropped then.
+/// What the functions own is dropped when they are stopped.
 fn functions_that_are_stopped() {
     run(|| {
         let (ctx, cancel) = Context::background().with_cancel();
@@ -179,7 +179,7 @@ fn functions_that_are_stopped() {
     });
 }
 
-/// A parent doesn't keep what its children had.
+/// A parent doesn't keep the memory of children that are gone.
 fn what_is_gone_is_forgotten(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -212,7 +212,7 @@ fn trees_as_deep_as_they_like(test: Test) {
             chain.push(next);
         }
         let leaf = chain.last().unwrap().0.clone();
-        // Nobody but the leaf keeps the others.
+        // Only the leaf keeps the others.
         chain.into_iter().for_each(|(_, cancel)| std::mem::forget(cancel));
         assert_eq!(leaf.err(), None);
         cancel.cancel();
@@ -229,7 +229,7 @@ fn trees_as_deep_as_they_like(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// On threads, inside `blocking`, while others wait for it.
+/// On threads, inside `blocking`, and while others wait for it.
 fn anywhere() {
     run(|| {
         let (ctx, cancel) = Context::background().with_cancel();

@@ -1,4 +1,4 @@
-//! What waits under a context ends with it, and leaves everything as it was.
+//! A wait under a context ends with the context, and leaves everything as it was.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn receives() {
         assert_eq!(first.join().unwrap(), Ok(1));
         cancel.cancel();
         assert_eq!(second.join().unwrap(), Err(RecvContextError::Ended(CANCELED)));
-        // It is no receiver any more.
+        // The goroutine is no receiver any more.
         assert!(tx.try_send(2).is_err());
         let (ctx, _cancel) = Context::background().with_timeout(SHORT);
         assert_eq!(ctx.with(&rx).recv(), Err(RecvContextError::Ended(LATE)));
@@ -74,7 +74,7 @@ fn locks() {
         let mut both = [first.join().unwrap(), last.join().unwrap()];
         both.sort_by_key(|n| n.unwrap());
         assert_eq!(both, [Ok(0), Ok(7)]);
-        // The last one that waits leaves nothing.
+        // The last waiter leaves nothing behind.
         let held = mutex.lock();
         let (late, _cancel) = Context::background().with_timeout(SHORT);
         assert_eq!(late.with(mutex).lock().map(drop), Err(LATE));
@@ -120,7 +120,7 @@ fn selects() {
     });
 }
 
-/// One that gives up lets those behind it have what is enough for them.
+/// A waiter that gives up lets those behind it take permits that suffice for them.
 fn permits() {
     run(|| {
         let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new(1)));
@@ -180,7 +180,7 @@ fn conditions() {
         let first = wait(&ctx);
         cancel.cancel();
         assert_eq!((first.join().unwrap(), std::mem::take(&mut *pair.0.lock())), (Err(CANCELED), 10));
-        // As with other waits, also where there is nothing to wait for.
+        // As with other waits, this holds even if there is nothing to wait for.
         assert_eq!(ctx.with(&pair.1).wait_while(pair.0.lock(), |_| false).1, Err(CANCELED));
         let (ctx, _cancel) = Context::background().with_cancel();
         assert!(ctx.with(&pair.1).wait_while(pair.0.lock(), |_| false).1.is_ok());
@@ -189,7 +189,7 @@ fn conditions() {
         pair.1.notify_one();
         assert_eq!(second.join().unwrap(), Ok(()));
         assert_eq!(*pair.0.lock(), 11);
-        // A notification that nobody waits for any more goes to nobody.
+        // A notification goes to nobody if nobody waits any more.
         let (ctx, _cancel) = Context::background().with_timeout(SHORT);
         assert_eq!(ctx.with(&pair.1).wait(pair.0.lock()).1, Err(LATE));
         assert_eq!(ctx.with(&pair.1).wait(pair.0.lock()).1, Err(LATE));
@@ -218,18 +218,18 @@ fn joins() {
         cancel.cancel();
         let Err(JoinContextError::Ended(second, CANCELED)) = joins.join().unwrap() else { panic!() };
         assert!(!second.is_finished());
-        // It can be joined again, in each way.
+        // The goroutine can be joined again, in each way.
         let second = second.join_timeout(SHORT).unwrap_err().join_timeout(Duration::ZERO).unwrap_err();
         let (late, _cancel) = Context::background().with_timeout(SHORT);
         let Err(JoinContextError::Ended(second, LATE)) = late.join(second) else { panic!() };
         tx.send(2).unwrap();
         assert_eq!(second.join_timeout(LONG).unwrap().unwrap(), Ok(2));
-        // What has failed has failed, if the context hasn't ended.
+        // If the context hasn't ended, a failure is reported as a failure.
         let fails = go(|| std::panic::resume_unwind(Box::new(7)));
         let (ctx, _cancel) = Context::background().with_cancel();
         let Err(JoinContextError::Failed(error)) = ctx.join::<()>(fails) else { panic!() };
         assert_eq!(error.into_panic().downcast_ref(), Some(&7));
-        // One whose handle is dropped after a wait goes on.
+        // A goroutine whose handle is dropped after a wait goes on.
         let third = waits();
         drop(third.join_timeout(SHORT).unwrap_err());
         tx.send(3).unwrap();
@@ -252,7 +252,7 @@ fn sleeps() {
     });
 }
 
-/// Also if it needn't wait.
+/// Also if the operation needn't wait.
 fn what_has_ended_does_nothing() {
     run(|| {
         let (ctx, cancel) = Context::background().with_cancel();

@@ -1,9 +1,9 @@
-//! A goroutine that loses its P before any instruction of any operation: its result is right all
-//! the same.
+//! A goroutine loses its P before any instruction of any operation, and the operation's result is
+//! right all the same.
 //!
-//! A moment has room for some of an operation's instructions, other ones each time.
-//! `STRESS_SECONDS` makes it as long. Unless all tests run whole, a test takes a quarter of its
-//! operations, other ones each time.
+//! A moment has room for some of an operation's instructions, different ones each time.
+//! `STRESS_SECONDS` sets its length. Unless all tests run whole, a test takes a quarter of its
+//! operations, different ones each time.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -31,21 +31,21 @@ tests! {
     #[slow] of_the_whole_world
 }
 
-/// How long instructions of an operation are tried, alone, and beside another goroutine.
+/// How long an operation's instructions are tried, alone, and beside another goroutine.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How many are tried at least.
+/// The least number of instructions to try.
 const LEAST: usize = 3;
 
-/// After how long without progress [`watch`] says so.
+/// The time without progress after which [`watch`] prints a report.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What goes on, for the one who watches.
+/// The current operation and step, for [`watch`].
 static DOING: Mutex<(&str, Step)> = Mutex::new(("", Step { pc: 0, nth: 0 }));
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Says where the process is when nothing has happened for long. It goes on: it may be slow, and
-/// what hangs is ended by the harness.
+/// Prints the process's position when nothing has happened for long. The test goes on: it may be
+/// slow, and the harness ends tests that hang.
 fn watch() {
     let (mut seen, mut since) = (0, Instant::now());
     loop {
@@ -60,16 +60,16 @@ fn watch() {
     }
 }
 
-/// Says where it went wrong: the address is one of the binary's on disk.
+/// Prints where it went wrong, as an address in the binary on disk.
 fn tell(what: &str) {
     let (name, step) = *DOING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    // SAFETY: reads a number. The headers of the program are behind that of the file.
+    // SAFETY: reads a number. The program headers follow the file header.
     let begin = unsafe { libc::getauxval(libc::AT_PHDR) } as usize - 64;
     eprintln!("{what}: {name}, signalled before {:#x}, time {}", step.pc.wrapping_sub(begin), step.nth);
 }
 
-/// The steps in any order, but first one of each instruction: a loop has its turn when all else has
-/// had one.
+/// Returns the steps in random order, but begins with one step of each instruction: loops come
+/// after everything else.
 fn shuffled(steps: &[Step], rng: &mut Rng) -> Vec<Step> {
     let mut steps = steps.to_vec();
     for i in (1..steps.len()).rev() {
@@ -81,7 +81,7 @@ fn shuffled(steps: &[Step], rng: &mut Rng) -> Vec<Step> {
     first
 }
 
-/// The operations in any order; a quarter of them, unless all tests run whole.
+/// Returns the operations in random order; only a quarter of them, unless all tests run whole.
 fn some(mut operations: Vec<Operation>, rng: &mut Rng) -> Vec<Operation> {
     for i in (1..operations.len()).rev() {
         operations.swap(i, rng.below(i + 1));
@@ -92,8 +92,8 @@ fn some(mut operations: Vec<Operation>, rng: &mut Rng) -> Vec<Operation> {
     operations
 }
 
-/// Does it with a signal before each of its instructions, as far as there is time, and says what
-/// came of it.
+/// Does the operation with a signal before each of its instructions, as far as there is time, and
+/// prints the result.
 fn step_through(operation: Operation, rng: &mut Rng, moment: Duration) {
     let (name, mut once) = operation;
     let doing = |step| {
@@ -101,9 +101,9 @@ fn step_through(operation: Operation, rng: &mut Rng, moment: Duration) {
         DONE.fetch_add(1, Ordering::Relaxed);
     };
     doing(Step { pc: 0, nth: 0 });
-    // What is made at the first time isn't made at the others.
+    // Some things are made the first time only.
     (0..3).for_each(|_| once());
-    // While it is recorded it is slow, and may meet what it doesn't meet otherwise.
+    // Recording slows the operation down, so it may take paths that it doesn't take otherwise.
     let steps =
         [(); 2].map(|()| stepper::record(&mut once)).into_iter().min_by_key(Vec::len).unwrap_or_default();
     assert!(!steps.is_empty(), "{name} has no instructions");
@@ -141,7 +141,7 @@ fn while_another_runs(f: impl FnOnce()) {
     other.join().unwrap();
 }
 
-/// All operations, each in its turn, on one P.
+/// Runs all operations, one after the other, on one P.
 fn each_instruction(test: Test, operations: fn() -> Vec<Operation>) {
     if let Err(error) = breakpoint(test.f as usize, 1) {
         assert!(std::env::var_os("GOSCHED_REQUIRE_TOOLS").is_none(), "no breakpoints: {error}");

@@ -22,7 +22,7 @@ tests! {
     whose_handles_nobody_has
 }
 
-/// Returns when the goroutine has lost its P: with one P, another can run then only.
+/// Returns when the goroutine has lost its P: with one P, only then can another run.
 fn lose_p() {
     static OTHER_RUNS: AtomicBool = AtomicBool::new(false);
     OTHER_RUNS.store(false, Ordering::Relaxed);
@@ -36,8 +36,8 @@ pub fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Many of them, and all at once if nobody joins them: no goroutine is left over, and of threads no
-/// more than were needed.
+/// Runs many goroutines, all at once if nobody joins them. No goroutine is left over, and no more
+/// threads than were needed.
 fn each_ends<T: Send + 'static>(test: Test, body: fn() -> T, ended: fn(JoinHandle<T>)) {
     for godebug in ["", "detach=2"] {
         ends_well(test, "1", godebug, || {

@@ -1,7 +1,7 @@
-//! Everything at once, with a signal to each thread that has a P every 20 µs, which then loses it:
-//! all ledgers are exact in the end.
+//! Everything at once. Every 20 µs, a signal to each thread with a P takes that P away. All ledgers
+//! are exact in the end.
 //!
-//! For long, run with `STRESS_SECONDS`, for each of the tests.
+//! For a long run, set `STRESS_SECONDS`, the time of each test.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,7 +24,7 @@ tests! {
 
 static OVER: AtomicBool = AtomicBool::new(false);
 
-/// Whether it is time to end.
+/// Returns whether it is time to end.
 fn over() -> bool {
     OVER.load(Ordering::Relaxed)
 }
@@ -46,7 +46,7 @@ fn torture(test: Test, procs: usize) {
                     });
                 }
                 sleep(least);
-                // A slow machine takes its time for each kind of work.
+                // Waits until each kind of work is done, which takes long on a slow machine.
                 while done.iter().any(|done| done.load(Ordering::Relaxed) == 0) {
                     sleep(MS);
                 }

@@ -1,4 +1,4 @@
-//! Goroutines that lose their P wherever they are.
+//! Goroutines that lose their P at any point.
 
 #[cfg(target_arch = "x86_64")]
 mod each_instruction;
@@ -33,9 +33,9 @@ pub const TESTS: &[&[Test]] = &[
     storms::TESTS,
 ];
 
-/// How often a goroutine has lost its P.
+/// Returns how often goroutines have lost their P.
 pub fn detachments() -> u64 {
-    // SAFETY: there is one, for good, and these are atomics.
+    // SAFETY: there is one schedt, which is never freed, and these fields are atomics.
     unsafe { (*proc::sched()).ext.detachments.iter().map(|count| count.load(Ordering::Relaxed)).sum() }
 }
 

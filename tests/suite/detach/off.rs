@@ -1,5 +1,5 @@
-//! Where no goroutine loses its P, because somebody doesn't want that, or doesn't let signals come;
-//! and where more would than may wait for their turn.
+//! Cases in which no goroutine loses its P, because a setting forbids it or a program blocks
+//! signals; and cases in which more goroutines would than the limit allows.
 
 use std::hint::spin_loop;
 use std::mem::{forget, zeroed};
@@ -32,16 +32,16 @@ tests! {
     #[slow] more_that_compute_than_the_limit
 }
 
-/// The status of a process in which a goroutine that computes has kept its P though sysmon wanted
-/// it.
+/// The status of a process in which a computing goroutine has kept its P although sysmon wanted it.
 const NEVER: i32 = 7;
 
-/// The goroutine that waits, when it does, and how often it has looked.
+/// The goroutine that waits, if it does, and how often it has looked.
 static WAITS: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 static TURNS: AtomicUsize = AtomicUsize::new(0);
 
-/// A process in which a goroutine waits for another, on one P, in a loop. `first` is called on it.
-/// The other one doesn't count before that: where time slices end early, it has its turn then.
+/// Returns a process in which a goroutine waits in a loop for another, on one P. It calls `first`
+/// before. The other goroutine doesn't count until then: where time slices end early, it may have
+/// had its turn.
 fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> Process {
     let process = test.process(|| {
         before();
@@ -52,7 +52,7 @@ fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> P
                 FLAG.store(true, Ordering::Relaxed);
             }));
             first();
-            // If it has lost its processor meanwhile, it gets one back.
+            // If this goroutine has lost its P meanwhile, it gets one back here.
             yield_now();
             WAITS.store(proc::getg(), Ordering::Relaxed);
             while !FLAG.load(Ordering::Relaxed) {
@@ -66,15 +66,15 @@ fn a_loop(test: Test, godebug: &str, before: fn(), first: impl Fn() + Sync) -> P
 
 fn nothing() {}
 
-/// Returns when sysmon has asked the goroutine that waits to stop, and has looked at it often
-/// since, while it computed.
+/// Returns once sysmon has asked the waiting goroutine to stop, and has often looked at it since,
+/// while it computed.
 fn wait_for_looks() {
     let asked = || {
         // SAFETY: G's are never freed.
         let waits = unsafe { WAITS.load(Ordering::Relaxed).as_ref() };
         waits.is_some_and(|gp| gp.preempt.load(Ordering::Relaxed))
     };
-    // SAFETY: there is one, for good, and it is an atomic.
+    // SAFETY: there is one schedt, which is never freed, and this field is an atomic.
     let looks = || unsafe { (*proc::sched()).ext.turns.rounds.load(Ordering::Relaxed) };
     while !asked() {
         thread::sleep(MS);
@@ -87,8 +87,8 @@ fn wait_for_looks() {
     }
 }
 
-/// Fails if the loop ends. Ends it when it has gone on for long, and the process has written
-/// `said`.
+/// Fails if the loop ends. Ends the process once the loop has gone on for long, and the process has
+/// written `said`.
 fn never_ends(test: Test, godebug: &str, before: fn(), first: fn(), said: &str) {
     let process = a_loop(test, godebug, before, || {
         thread::spawn(|| {
@@ -148,7 +148,8 @@ fn in_a_sandbox_without_signals(test: Test) {
     never_ends(test, "", before, nothing, "gosched: a thread can't be sent a signal");
 }
 
-/// Each waits for all others, on a thread of its own: the limit is for goroutines that compute.
+/// Each goroutine waits for all others, on a thread of its own: the limit counts only goroutines
+/// that compute.
 fn more_that_wait_than_the_limit(test: Test) {
     const ALL: usize = 50;
     let process = test.process(|| {
@@ -167,7 +168,7 @@ fn more_that_wait_than_the_limit(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Each computes until all others have begun to.
+/// Each goroutine computes until all others have begun to compute.
 fn more_that_compute_than_the_limit(test: Test) {
     const ALL: usize = 4;
     static BEGUN: AtomicUsize = AtomicUsize::new(0);

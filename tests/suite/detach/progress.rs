@@ -35,14 +35,14 @@ tests! {
     a_timer_of_an_idle_p
 }
 
-/// Returns when somebody has set `flag`.
+/// Returns once `flag` is set.
 fn wait_for(flag: &AtomicBool) {
     while !flag.load(Ordering::Acquire) {
         spin_loop();
     }
 }
 
-/// A goroutine that sets `flag`.
+/// Makes a goroutine that sets `flag`.
 fn set(flag: &'static AtomicBool) {
     drop(go(|| flag.store(true, Ordering::Release)));
 }
@@ -55,7 +55,7 @@ fn a_loop_until_another_says_so(test: Test) {
     });
 }
 
-/// Like a function in C, of which the runtime knows nothing.
+/// The loop is like a function in C, of which the runtime knows nothing.
 fn a_loop_in_assembly(test: Test) {
     ends_well(test, "1", "", || {
         static FLAG: AtomicBool = AtomicBool::new(false);
@@ -140,7 +140,7 @@ fn a_thread_sleeps_and_a_ticker_ticks(test: Test) {
                 TICKS.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // As a rule, the other goroutine waits for its first tick now.
+        // Usually, the other goroutine waits for its first tick now.
         yield_now();
         let before = TICKS.load(Ordering::Relaxed);
         while TICKS.load(Ordering::Relaxed) < before + 5 {
@@ -180,7 +180,7 @@ fn an_empty_pipe(test: Test) {
     });
 }
 
-/// The thread sleeps when it has been asked to wait for its turn. Each signal takes time.
+/// The thread sleeps once it has been asked to wait for its turn. Each signal takes time.
 fn an_empty_pipe_after_a_long_turn(test: Test) {
     ends_well(test, "1", "", || {
         let (mut rx, mut tx) = io::pipe().unwrap();
@@ -191,7 +191,7 @@ fn an_empty_pipe_after_a_long_turn(test: Test) {
     });
 }
 
-/// Computes until sysmon has sent a signal, which then comes in the C library.
+/// Computes until sysmon has sent a signal, which then arrives in the C library.
 fn until_asked_in_the_c_library() {
     // SAFETY: the sets are initialised before they are used.
     unsafe {
@@ -246,7 +246,7 @@ fn a_condition_of_stds(test: Test) {
     });
 }
 
-/// No loop ends before all have had a turn. The time grows with the square of their number.
+/// No loop ends before all have had a turn. The time grows with the square of the number of loops.
 fn hogs(test: Test, procs: &str) {
     ends_well(test, procs, "", || {
         let counts: Vec<AtomicUsize> = (0..rounds(100)).map(|_| AtomicUsize::new(0)).collect();
@@ -272,7 +272,7 @@ fn many_hogs_on_two_ps(test: Test) {
 }
 
 /// The M that waited for the first timer runs a goroutine that blocks its thread until the later
-/// timer has fired. As a rule, that timer belongs to a P that is idle then.
+/// timer has fired. Usually, that timer belongs to a P that is idle then.
 fn a_timer_of_an_idle_p(test: Test) {
     ends_well(test, "2", "", || {
         for _ in 0..rounds(50) {
@@ -281,8 +281,8 @@ fn a_timer_of_an_idle_p(test: Test) {
                 sleep(MS);
                 rx.read_exact(&mut [0]).unwrap();
             });
-            // Both at once, so that each is on a P of its own. The P that becomes idle last is the
-            // first to be taken.
+            // Both begin at the same time, so each is on a P of its own. The P that becomes idle
+            // last is taken first.
             let here = Arc::new(AtomicUsize::new(0));
             let meet = |here: &AtomicUsize| {
                 here.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The work of goroutines that lose their P all the time. Each round of a scenario has a ledger of
-//! its own.
+//! The work of goroutines that lose their P all the time. Each round of a scenario has its own
+//! ledger.
 
 use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
@@ -17,7 +17,8 @@ use gosched::{blocking, go, goexit, gomaxprocs, lock_os_thread, scope, select, s
 
 use crate::harness::rng::Rng;
 
-/// A round, with the given number of P's at first. Returns how much was done, for the report.
+/// A round; the second argument is the initial number of P's. Returns how much was done, for the
+/// report.
 type Scenario = fn(&mut Rng, usize) -> u64;
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[

@@ -1,12 +1,13 @@
 //! A signal before each instruction of an operation, with nothing in between.
 //!
 //! The operation runs once with the processor's trap flag set, so that SIGTRAP's handler sees the
-//! address of each instruction that its thread comes to. The flag stays with the thread when that
-//! switches to another goroutine. Then it runs once for each of them, at full speed, with a
-//! breakpoint of the kernel's (`perf_event_open`) for the n-th time that this thread comes there.
-//! SIGTRAP's handler sends two signals to its own thread. Both come when it returns, so before that
-//! instruction: SIGURG to the runtime, and then SIGWINCH, whose handler here waits until the P is
-//! gone, if the goroutine has lost it.
+//! address of each instruction that its thread executes. The flag stays with the thread when the
+//! thread switches to another goroutine. Then the operation runs once for each of these
+//! instructions, at full speed, with a breakpoint of the kernel's (`perf_event_open`) for the n-th
+//! time that this thread reaches it. SIGTRAP's handler then sends two signals to its own thread.
+//! Both arrive when it returns, that is, before the instruction. SIGURG goes to the runtime.
+//! SIGWINCH comes next, and if the goroutine has lost its P, SIGWINCH's handler here waits until
+//! another thread has it.
 
 use std::arch::asm;
 use std::ffi::{c_int, c_void};
@@ -23,35 +24,35 @@ use gosched::yield_now;
 use super::trace::{self, note};
 use crate::harness::interrupts::this_thread;
 
-/// What the next [`begin`] does.
+/// The mode of the next [`begin`].
 static NEXT: AtomicU32 = AtomicU32::new(NOTHING);
 const NOTHING: u32 = 0;
 const RECORD: u32 = 1;
 const FIRE: u32 = 2;
 
-/// What goes on, and on which thread.
+/// The current mode, and its thread.
 static NOW: AtomicU32 = AtomicU32::new(NOTHING);
 static THREAD: AtomicI32 = AtomicI32::new(0);
 
-/// Where the signals are to come: the instruction, and which time that the thread comes there.
+/// Where the signals must come: the instruction, and the number of the visit.
 static PC: AtomicUsize = AtomicUsize::new(0);
 static NTH: AtomicU64 = AtomicU64::new(0);
 /// The breakpoint's descriptor.
 static BREAKPOINT: AtomicI32 = AtomicI32::new(-1);
 static FIRED: AtomicBool = AtomicBool::new(false);
-/// Whether the thread had a P when it came there.
+/// Whether the thread had a P when it reached the breakpoint.
 static HAD_P: AtomicBool = AtomicBool::new(false);
 /// How often a goroutine has lost its P there.
 static DETACHED: AtomicUsize = AtomicUsize::new(0);
 
 pub const TRAP_FLAG: u64 = 1 << 8;
-/// What perf's SIGTRAP has as its code.
+/// The code of perf's SIGTRAP.
 const TRAP_PERF: c_int = 6;
-/// The one that waits comes after SIGURG: the kernel delivers the lowest first.
+/// SIGWINCH comes after SIGURG: the kernel delivers the lowest number first.
 const WAIT: c_int = libc::SIGWINCH;
 const _: () = assert!(WAIT > libc::SIGURG);
 
-/// How often a goroutine has lost its P.
+/// Returns how often a goroutine has lost its P.
 pub fn detached() -> usize {
     DETACHED.load(Relaxed)
 }
@@ -74,15 +75,15 @@ pub fn handle(sig: c_int, handler: extern "C" fn(c_int, *mut libc::siginfo_t, *m
     }
 }
 
-/// Has SIGTRAP's handler, which there is, called before each instruction of this thread from here
-/// on, until that takes the flag back.
+/// Sets the trap flag: from here on, SIGTRAP's handler, which is installed already, is called
+/// before each instruction of this thread, until it clears the flag.
 #[inline(always)]
 pub fn set_trap_flag() {
-    // SAFETY: the flag does nothing but that.
+    // SAFETY: the flag has no other effect.
     unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", "nop", const TRAP_FLAG) };
 }
 
-/// Runs `once`, and returns what instructions goroutines have come to between [`begin`] and
+/// Runs `once`, and returns the instructions that goroutines have executed between [`begin`] and
 /// [`end`].
 pub fn record(once: &mut dyn FnMut()) -> Vec<trace::Step> {
     trace::clear();
@@ -92,7 +93,7 @@ pub fn record(once: &mut dyn FnMut()) -> Vec<trace::Step> {
     trace::steps()
 }
 
-/// Runs `once`, with a signal before that step; says whether it came there.
+/// Runs `once`, with a signal before that step. Returns whether the step was reached.
 pub fn fire(step: trace::Step, once: &mut dyn FnMut()) -> bool {
     PC.store(step.pc, Relaxed);
     NTH.store(step.nth, Relaxed);
@@ -103,7 +104,7 @@ pub fn fire(step: trace::Step, once: &mut dyn FnMut()) -> bool {
     FIRED.load(Relaxed)
 }
 
-/// The operation, in which signals are to come.
+/// Runs the operation, in which signals may come.
 pub fn operation<R>(f: impl FnOnce() -> R) -> R {
     begin();
     let result = f();
@@ -111,7 +112,7 @@ pub fn operation<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Here the operation begins, on a goroutine that has a P.
+/// Marks the beginning of the operation, on a goroutine that has a P.
 #[inline(never)]
 pub fn begin() {
     while my_p().is_none() {
@@ -126,13 +127,13 @@ pub fn begin() {
         enable_once(fd.into_raw_fd());
     } else if now == RECORD {
         NOW.store(now, Relaxed);
-        // It is taken back by `end`, or by the handler on a thread that has it and doesn't come
-        // there.
+        // `end` clears the flag. On a thread that has the flag and doesn't reach `end`, the handler
+        // clears it.
         set_trap_flag();
     }
 }
 
-/// Here it has ended, on any thread.
+/// Marks the end of the operation, on any thread.
 #[inline(never)]
 pub fn end() {
     // SAFETY: the flag is clear otherwise.
@@ -140,18 +141,18 @@ pub fn end() {
     NOW.store(NOTHING, Relaxed);
     let fd = BREAKPOINT.swap(-1, Relaxed);
     if fd >= 0 {
-        // SAFETY: `begin` has opened it, and let go of it.
+        // SAFETY: `begin` has opened the descriptor, and has given up its ownership.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
     }
 }
 
-/// The P of the caller's M.
+/// Returns the P of the caller's M.
 fn my_p() -> Option<&'static P> {
     // SAFETY: M's and P's are never freed.
     unsafe { proc::getm().as_ref().and_then(|mp| mp.p.peek()) }
 }
 
-/// The kernel's `perf_event_attr`, up to what is used here.
+/// The kernel's `perf_event_attr`, up to the last field that is used here.
 #[repr(C)]
 #[derive(Default)]
 struct PerfEventAttr {
@@ -169,7 +170,7 @@ struct PerfEventAttr {
     rest: [u64; 7],
 }
 
-/// A breakpoint on this thread, not enabled yet, whose signal comes the `nth` time.
+/// Returns a breakpoint on this thread, not enabled yet. It sends its signal at the `nth` visit.
 pub fn breakpoint(pc: usize, nth: u64) -> io::Result<OwnedFd> {
     const PERF_TYPE_BREAKPOINT: u32 = 5;
     const HW_BREAKPOINT_X: u32 = 4;
@@ -197,8 +198,8 @@ pub fn breakpoint(pc: usize, nth: u64) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
 }
 
-/// Enables a breakpoint until it is met, as the handlers may come there, too. From here on the
-/// times are counted, so it calls no function that an operation calls.
+/// Enables a breakpoint until it is hit once, because the handlers may reach it, too. Visits count
+/// from here on, so this calls no function that an operation calls.
 #[inline(always)]
 fn enable_once(fd: c_int) {
     const PERF_EVENT_IOC_REFRESH: u64 = 0x2402;
@@ -219,14 +220,14 @@ fn enable_once(fd: c_int) {
     assert_eq!(result, 0);
 }
 
-/// Sends a signal to the thread.
+/// Sends a signal to this thread.
 fn send(sig: c_int) {
     let thread = THREAD.load(Relaxed);
     // SAFETY: no memory is passed.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, sig) };
 }
 
-/// SIGTRAP's: by the flag, or by a breakpoint.
+/// The handler of SIGTRAP, for the flag and for breakpoints.
 extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel's arguments, and errno, which is put back.
     unsafe {
@@ -253,7 +254,7 @@ extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     }
 }
 
-/// Whether a signal is to come here: on a goroutine, or on its stack.
+/// Returns whether signals may come here: on a goroutine, or on its stack.
 fn counts(sp: usize) -> bool {
     // SAFETY: G's and M's are never freed.
     unsafe {
@@ -264,21 +265,22 @@ fn counts(sp: usize) -> bool {
     }
 }
 
-/// Whether the next instruction is a system call that blocks SIGTRAP, or makes a thread that has
-/// the flag, too: a trap would end the process then.
+/// Returns whether the next instruction is a system call that blocks SIGTRAP, or one that makes a
+/// thread, which would inherit the flag. A trap would then end the process.
 ///
 /// # Safety
-/// The thread is about to run what is at `pc`.
+/// The thread is about to execute the instruction at `pc`.
 pub unsafe fn blocks_signals(pc: usize, number: i64) -> bool {
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
-    // SAFETY: as the caller says; an instruction of two bytes at least, or else the first byte is
-    // another.
+    // SAFETY: as the caller says. The instruction has at least two bytes, or its first byte
+    // differs.
     let next = unsafe { ptr::with_exposed_provenance::<[u8; 2]>(pc).read_unaligned() };
     let numbers = [libc::SYS_rt_sigprocmask, libc::SYS_clone, libc::SYS_clone3, libc::SYS_vfork];
     next == SYSCALL && numbers.contains(&number)
 }
 
-/// The signal after SIGURG: if that has taken the P, waits until somebody has it.
+/// The handler of the signal after SIGURG. If SIGURG has taken the P, waits until another thread
+/// has it.
 extern "C" fn on_wait(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: errno is put back; M's and P's are never freed; the kernel reads the time.
     unsafe {

@@ -25,7 +25,7 @@ tests! {
 
 static OVER: AtomicBool = AtomicBool::new(false);
 
-/// How many goroutines have begun.
+/// The number of goroutines that have begun.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 #[inline(never)]
@@ -162,14 +162,14 @@ fn suspended(test: Test, hog: fn()) {
 }
 
 fn one_in_preemptible_code_is_suspended(test: Test) {
-    // SAFETY: it has nothing to do with threads.
+    // SAFETY: it computes, and has nothing to do with threads.
     suspended(test, || _ = black_box(unsafe { compute(1_000_000) }));
 }
 
 fn one_that_goes_to_preemptible_code_is_suspended(test: Test) {
     suspended(test, || {
         (0..20_000).for_each(|i| _ = black_box(i));
-        // SAFETY: it has nothing to do with threads.
+        // SAFETY: it computes, and has nothing to do with threads.
         black_box(unsafe { compute(10_000) });
     });
 }

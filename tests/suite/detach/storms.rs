@@ -1,5 +1,5 @@
-//! Many goroutines want std's and libc's locks. One that holds a lock when it loses its P gets its
-//! turn.
+//! Many goroutines want the locks of std and libc. A goroutine that holds a lock when it loses its
+//! P gets its turn.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ tests! {
     on_a_lock_when_few_may_lose_their_p
 }
 
-/// How many goroutines there are in a storm, and how many threads.
+/// The numbers of goroutines and of threads in a storm.
 const GOROUTINES: usize = 50;
 const THREADS: usize = 3;
 
@@ -46,7 +46,7 @@ fn everywhere(f: fn(usize)) {
 }
 
 /// Each goroutine and thread fills blocks of all sizes with a pattern of its own. (All threads
-/// share an arena.)
+/// share one arena.)
 fn on_malloc(test: Test) {
     storm(test, |number| {
         let mut rng = Rng::new(number as u64);
@@ -63,7 +63,7 @@ fn on_malloc(test: Test) {
     });
 }
 
-/// Each goroutine waits for all others in malloc, and so has to have its thread. The time grows
+/// Each goroutine waits for all others in malloc, and so needs a thread of its own. The time grows
 /// with the square of their number.
 fn on_malloc_while_threads_are_made(test: Test) {
     let goroutines = if Tests::said() == Tests::All { GOROUTINES } else { 8 };
@@ -76,7 +76,8 @@ fn on_malloc_while_threads_are_made(test: Test) {
                     begun.store(true, Ordering::Relaxed);
                     let (mut rng, mut blocks) = (Rng::new(seed as u64), [const { Vec::new() }; 20]);
                     while all.iter().any(|begun| !begun.load(Ordering::Relaxed)) {
-                        // Too large for the blocks that a thread has at hand without the lock.
+                        // The block is too large for those that a thread has at hand without the
+                        // lock.
                         blocks[rng.below(20)] =
                             black_box(Vec::<u8>::with_capacity(2_000 + rng.below(20_000)));
                     }
@@ -87,7 +88,7 @@ fn on_malloc_while_threads_are_made(test: Test) {
 }
 
 /// One goroutine holds the lock and computes for longer than its slice. The others block their
-/// threads for the lock, and soon more are detached than may be that compute.
+/// threads for the lock. Soon more goroutines are detached than may compute so.
 fn on_a_lock_when_few_may_lose_their_p(test: Test) {
     static LOCK: Mutex<usize> = Mutex::new(0);
     for max in [1, 5, 2_000] {
@@ -143,7 +144,7 @@ fn on_stds_locks(test: Test) {
     });
 }
 
-/// How many lines each of them prints.
+/// The number of lines that each goroutine prints.
 const LINES: usize = 100;
 
 /// The reader of the lines is slow.
@@ -169,7 +170,7 @@ fn on_stdout(test: Test) {
             let [_, line, _, number, dashes] = words[..] else { panic!("not one of the lines: {text:?}") };
             let line: usize = line.parse().unwrap();
             assert_eq!((words[0], dashes.len()), ("line", line % 100), "{text:?}");
-            // Each goroutine's lines come in their order.
+            // Each goroutine's lines come in order.
             let expected = next.entry(number.to_owned()).or_insert(0);
             assert_eq!(line, *expected, "{text:?}");
             *expected += 1;

@@ -1,16 +1,16 @@
-//! What instructions a thread came to.
+//! The instructions that a thread executed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// An instruction, and which time it is that the thread comes there.
+/// An instruction, and the number of the thread's visit to it.
 #[derive(Clone, Copy)]
 pub struct Step {
     pub pc: usize,
     pub nth: u64,
 }
 
-/// Addresses, in the order in which they came; those that count have this bit.
+/// The addresses, in order. Those that count have this bit.
 static PCS: [AtomicU64; 1 << 17] = [const { AtomicU64::new(0) }; 1 << 17];
 const COUNTS: u64 = 1 << 63;
 static LEN: AtomicUsize = AtomicUsize::new(0);
@@ -20,10 +20,10 @@ pub fn clear() {
     LEN.store(0, Relaxed);
 }
 
-/// Notes an instruction; says whether there is room for another. In a signal handler.
+/// Notes an instruction. Returns whether there is room for another. Called in a signal handler.
 pub fn note(pc: usize, counts: bool) -> bool {
     let (at, step) = (LEN.load(Relaxed), pc as u64 | if counts { COUNTS } else { 0 });
-    // An instruction that is repeated is met once by a breakpoint.
+    // A breakpoint meets a repeated instruction only once.
     if at > 0 && PCS[at - 1].load(Relaxed) == step {
         return true;
     }
@@ -32,7 +32,7 @@ pub fn note(pc: usize, counts: bool) -> bool {
     at + 1 < PCS.len()
 }
 
-/// Those that count.
+/// Returns the steps that count.
 pub fn steps() -> Vec<Step> {
     let mut times = HashMap::new();
     let step = |pc: &AtomicU64| {

@@ -1,4 +1,4 @@
-//! Each kind of failure, and its report. The same schedule is the same run.
+//! Each kind of failure, and its report. The same schedule makes the same run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn failure(f: fn()) -> Failure {
     explored(10_000, f).expect_err("it is found")
 }
 
-/// Sets the token that explorations look for.
+/// Sets the token that explorations read.
 fn set_token(token: &str) {
     // SAFETY: this process has no thread that reads the environment meanwhile.
     unsafe { std::env::set_var("GOSCHED_REPLAY", token) };
@@ -131,11 +131,11 @@ fn a_choice_that_is_asked_for_without_end_ends() {
         }
     };
     let explorer = Explorer::new().max_choices(10_000);
-    // It takes the first of the six, again and again.
+    // It runs the first of the six schedules, again and again.
     let exhaustive = explorer.clone().strategy(Strategy::Exhaustive { preemptions: 1 });
     assert_eq!(exhaustive.check(until(5)).unwrap_err().kind(), FailureKind::TooLong);
     assert_eq!(explorer.check(until(6)).unwrap_err().kind(), FailureKind::TooLong);
-    // So does a smaller schedule than one that fails.
+    // The same holds for a schedule smaller than one that fails.
     let finds = Explorer::new().max_choices(10_000).check(move || {
         until(5)();
         panic!("the sixth");
@@ -156,7 +156,7 @@ fn an_expected_panic_is_no_failure() {
         let caught = go(|| catch_unwind(|| panic!("expected")).is_err());
         assert!(caught.join().unwrap());
     });
-    // A panic that leaves its goroutine is a failure, though the goroutine is joined.
+    // A panic that leaves its goroutine is a failure, even if the goroutine is joined.
     let joined = || assert!(go(|| panic!("out of it")).join().is_err());
     assert!(failure(joined).to_string().contains("out of it"));
 }
@@ -172,11 +172,11 @@ fn a_token_is_its_run() {
     RUNS.store(0, Ordering::Relaxed);
     let again = failure(counted);
     assert_eq!((again.token(), again.story()), (found.token(), found.story()));
-    // Once to see that it fails, and once for the report.
+    // One run finds the failure, and one makes the report.
     assert_eq!(RUNS.load(Ordering::Relaxed), 2);
 }
 
-/// Where no schedule fails, all of them run, whatever the token says.
+/// Where no schedule fails, all of them run, whatever the token is.
 fn a_token_is_for_its_exploration(test: Test) {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     fn no_update_is_lost() {
@@ -199,15 +199,15 @@ fn a_token_is_for_its_exploration(test: Test) {
     let process = test.process(|| {
         let found = failure(lost_update);
         set_token(found.token());
-        // An exploration elsewhere.
+        // The token is for another exploration.
         assert_eq!((Explorer::new().iterations(20).check(nothing).unwrap(), runs()), (20, 20));
-        // This exploration, when the program has changed.
+        // The program of this exploration has changed.
         assert_eq!((explored(20, nothing).unwrap(), runs()), (20, 21));
-        // When the program is mended, and makes the choices of the token.
+        // The program is mended, and still makes the choices of the token.
         let (_, place) = found.token().split_once('@').unwrap();
         set_token(&format!("s1AA@{place}"));
         assert_eq!((explored(20, no_update_is_lost).unwrap(), runs()), (20, 21));
-        // The schedule of the token passes, and another one doesn't.
+        // The schedule of the token passes, and another one fails.
         set_token(&format!("s1@{place}"));
         assert_eq!(failure(lost_update).token(), found.token());
     });
@@ -221,7 +221,7 @@ fn a_token_is_for_its_exploration(test: Test) {
     }
 }
 
-/// A program with a bit of everything, whose outcome depends on the order.
+/// A program that uses a bit of everything. Its outcome depends on the order.
 fn a_bit_of_all() {
     let (tx, rx) = bounded(1);
     let wg = Arc::new(WaitGroup::new());
@@ -265,7 +265,7 @@ fn every_token_tells_the_same_story() {
 }
 
 fn a_failure_is_made_small() {
-    // One switch is enough: after the read of either.
+    // One switch is enough: after either read.
     let failure = Explorer::new().strategy(Strategy::Random).seed(5).check(lost_update).unwrap_err();
     let (schedule, _) = failure.token().split_once('@').unwrap();
     assert!(schedule.len() <= 8, "{schedule}");
@@ -307,7 +307,7 @@ fn a_select_chooses_each_case() {
 }
 
 fn a_yield_lets_others_go_on() {
-    // Also in the schedule without interference, which is the first.
+    // It fails in the schedule without interference, too, which is the first.
     let nobody_interferes = Strategy::Exhaustive { preemptions: 0 };
     Explorer::new().strategy(nobody_interferes).iterations(1).run(|| {
         let done = Arc::new(Mutex::new(false));
@@ -320,7 +320,7 @@ fn a_yield_lets_others_go_on() {
 }
 
 fn arms_of_one_channel_wait_in_their_order() {
-    // The same in each run, though selects sort their channels by address.
+    // Each run has the same order, although selects sort their channels by address.
     Explorer::new().run(|| {
         let (tx, rx) = bounded(0);
         let waits = go(move || {
@@ -336,7 +336,7 @@ fn arms_of_one_channel_wait_in_their_order() {
 }
 
 fn a_panic_that_goes_on_is_told_of_and_no_other() {
-    // This failure calls no hook. The last one that did was another.
+    // This failure calls no hook. The last failure that called one was another.
     let text = failure(|| {
         let _ = catch_unwind(|| panic!("expected"));
         resume_unwind(Box::new("unexpected"));

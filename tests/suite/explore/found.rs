@@ -1,4 +1,4 @@
-//! Of the programs with bugs, what is wrong is found, and what is right passes.
+//! The explorer finds the bugs of the wrong programs, and the right programs pass.
 
 use gosched::explore::{Explorer, Strategy};
 

@@ -78,8 +78,8 @@ fn a_reset_may_come_with_any_operation() {
         }
         sees.add(40);
     });
-    // Each of the first faults; the later ones are rarer, but occur. In some schedules there is
-    // none.
+    // The test sees each of the first faults. The later ones are rarer, but occur. Some schedules
+    // have none.
     let seen = seen.all();
     assert!((0..16).all(|operation| seen.contains(&operation)), "{seen:?}");
     assert!(seen.iter().filter(|operation| (32..40).contains(*operation)).count() >= 2, "{seen:?}");
@@ -109,11 +109,11 @@ fn a_reset_loses_what_is_under_way() {
         let got = read_all(&here, 9).is_ok();
         sees.add((sent.join().unwrap(), got));
     });
-    // It was written, and still not read. If the last read fails, it was read.
+    // The bytes were written, but not read. If the last read fails, they were read.
     assert_eq!(seen.all(), [(false, false), (true, false), (true, true)]);
 }
 
-/// Asks until there is an answer. The server counts the requests that are new to it.
+/// Asks until there is an answer. The server counts the requests that it hasn't seen before.
 fn ask_until_answered(link: &Link, count: impl Fn() + Clone + Send + 'static) {
     let ask = |mut server: Pipe| {
         server.set_read_timeout(Some(10 * SECOND))?;
@@ -160,7 +160,7 @@ fn a_retry_may_be_once_too_often() {
     Explorer::new().run(counts(true));
 }
 
-/// One end says each second that it is alive. The other expects to hear that within each
+/// One end says each second that it is alive. The other expects to hear from it within each
 /// `patience`.
 fn heartbeat(link: &Link, patience: Duration) {
     let (here, mut there) = link.pipe();
@@ -310,7 +310,7 @@ fn outside_of_explorations() {
         here.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let start = Instant::now();
         there.write_all(b"!").unwrap();
-        // On a slow machine, the read may begin when the byte has come.
+        // On a slow machine, the byte may come before the read begins.
         if let Err(error) = here.read(&mut [0]) {
             assert_eq!(error.kind(), ErrorKind::TimedOut);
             here.set_read_timeout(None).unwrap();

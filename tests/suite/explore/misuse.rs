@@ -1,4 +1,4 @@
-//! What an exploration refuses, and that the next one is unharmed.
+//! Things that an exploration refuses, and that the next exploration is unharmed.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ tests! {
     those_left_behind_harm_nobody
 }
 
-/// The text of what `f` panics with.
+/// Returns the text with which `f` panics.
 fn text(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
     match payload.downcast::<String>() {
@@ -60,7 +60,7 @@ fn text(f: impl FnOnce()) -> String {
     }
 }
 
-/// Explores what goes well in each schedule.
+/// Explores a program that passes in each schedule.
 fn goes_well() -> Result<u64, Failure> {
     Explorer::new().iterations(50).check(|| {
         let (tx, rx) = bounded(1);
@@ -69,7 +69,7 @@ fn goes_well() -> Result<u64, Failure> {
     })
 }
 
-/// Whether explorations work.
+/// Checks that explorations work.
 fn all_is_well() {
     assert_eq!(goes_well().unwrap(), 50);
     assert_eq!(run(|| go(|| 42).join().unwrap()), 42);
@@ -104,10 +104,10 @@ fn a_thread_that_sends_is_told_of() {
         let _ = thread.join();
     });
     let failure = failure.unwrap_err();
-    // If nobody can run, and the thread hasn't come yet, it is a deadlock.
+    // If nothing can run, and the thread hasn't come yet, it is a deadlock.
     assert!(matches!(failure.kind(), FailureKind::Foreign | FailureKind::Deadlock), "{failure}");
     all_is_well();
-    // One that comes while another goroutine runs.
+    // The thread comes while another goroutine runs.
     let failure = Explorer::new().check(|| {
         let (tx, rx) = bounded(1);
         let receiver = go(move || rx.recv());
@@ -155,8 +155,8 @@ fn a_real_socket_is_refused() {
     all_is_well();
 }
 
-/// A goroutine that fails while others do `f`, in many schedules: each leaves them behind somewhere
-/// in there.
+/// Makes a goroutine fail while others do `f`, in many schedules. Each schedule leaves them at some
+/// point of `f`.
 fn fails_beside(f: fn()) {
     for seed in 0..30 {
         let found = Explorer::new().seed(seed).strategy(Strategy::Random).iterations(10).check(move || {
@@ -195,7 +195,7 @@ fn a_real_signal_is_refused() {
         assert!(told.contains(" in an exploration, whose order no real signal keeps"), "{told}");
     }
     all_is_well();
-    // One that was made before may end in one.
+    // An operation that began before the exploration may end in it.
     SIGNALS.clear_poison();
     for _ in 0..30 {
         *SIGNALS.lock().unwrap() = Some(run(signals));
@@ -225,7 +225,7 @@ fn a_trace_begins_and_ends_elsewhere() {
         refused(gosched::trace::stop());
         refused(FlightRecorder::new().start());
     });
-    // One that was begun before may be stopped in one.
+    // An operation that began before the exploration may be stopped in it.
     for _ in 0..3 {
         let mut recorder = FlightRecorder::new();
         recorder.start().unwrap();
@@ -258,7 +258,8 @@ fn one_that_never_ends_is_told_of(test: Test) {
             });
         });
         assert!(is_stuck(&failure));
-        // With so little patience, so is one whose thread gets no processor for a while.
+        // With so little patience, a thread that gets no processor for a while counts as stuck,
+        // too.
         let ran = iter::repeat_with(goes_well).find(|ran| !is_stuck(ran));
         assert_eq!(ran.unwrap().unwrap(), 50);
         assert_eq!(run(|| go(|| 42).join().unwrap()), 42);
@@ -319,7 +320,7 @@ fn others_go_on_beside_an_exploration() {
     });
 }
 
-/// A goroutine that a thread makes is never taken for one of the exploration's, at whatever moment.
+/// An exploration never takes a goroutine that a thread makes for its own, at whatever moment.
 fn others_begin_beside_an_exploration() {
     let ended = AtomicBool::new(false);
     thread::scope(|s| {
@@ -335,7 +336,7 @@ fn others_begin_beside_an_exploration() {
 }
 
 fn the_world_may_be_stopped_meanwhile() {
-    /// Computes, and says in which order this is done.
+    /// Computes, and returns the order in which the parts were done.
     fn computes() -> Vec<u32> {
         let order = Arc::new(Mutex::new(Vec::new()));
         let add = |number| {
@@ -351,7 +352,7 @@ fn the_world_may_be_stopped_meanwhile() {
         order.lock().clone()
     }
 
-    /// The orders in some schedules.
+    /// Returns the orders of some schedules.
     fn orders() -> Vec<Vec<u32>> {
         let orders = Arc::new(Mutex::new(Vec::new()));
         let seen = orders.clone();
@@ -377,8 +378,7 @@ fn the_world_may_be_stopped_meanwhile() {
     });
 }
 
-/// A record waits in the trace for the one that it follows: one that is missing would keep all
-/// later ones out.
+/// A record in the trace waits for its predecessor. A missing record would keep all later ones out.
 fn a_trace_has_each_switch() {
     #[derive(Clone, Default)]
     struct Written(Arc<std::sync::Mutex<Vec<u8>>>);
@@ -470,7 +470,7 @@ fn the_number_of_processors_is_set_meanwhile() {
         }
         done.store(true, Ordering::Relaxed);
     });
-    // The last one holds.
+    // The last setting holds.
     let last = run(gosched::gomaxprocs);
     all_is_well();
     assert_eq!(run(gosched::gomaxprocs), last);
@@ -501,7 +501,7 @@ fn a_wait_outside_is_refused() {
 }
 
 fn a_synctest_that_never_ends_is_told_of() {
-    // That would take minutes there.
+    // Under an emulator this would take minutes.
     if emulator().is_some() {
         return;
     }

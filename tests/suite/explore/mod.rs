@@ -1,5 +1,5 @@
-//! `gosched::explore` and `gosched::synctest`: what is found, how it is told, and what is refused;
-//! and the crate's own tests in many schedules.
+//! `gosched::explore` and `gosched::synctest`: what they find, report and refuse; and the crate's
+//! own tests in many schedules.
 
 mod bugs;
 mod failures;

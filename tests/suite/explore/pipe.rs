@@ -38,7 +38,7 @@ pub fn exactly(time: Duration) -> RangeInclusive<Duration> {
     time..=time
 }
 
-/// What is read until the end, in pieces of no more than `piece`.
+/// Reads until the end, in pieces of at most `piece`, and returns the bytes.
 pub fn read_all(mut from: &Pipe, piece: usize) -> io::Result<Vec<u8>> {
     let (mut all, mut buf) = (Vec::new(), vec![0; piece]);
     loop {
@@ -49,7 +49,7 @@ pub fn read_all(mut from: &Pipe, piece: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What was seen in the schedules of a test.
+/// The values seen in the schedules of a test.
 #[derive(Clone, Default)]
 pub struct Seen<T>(Arc<Mutex<BTreeSet<T>>>);
 
@@ -63,7 +63,7 @@ impl<T: Ord + Clone> Seen<T> {
     }
 }
 
-/// All that may slow a connection down.
+/// Returns a link with everything that may slow a connection down.
 pub fn everything() -> Link {
     Link::new().capacity(7).latency(SECOND..=9 * SECOND).partitions(2, SECOND..=60 * SECOND)
 }
@@ -80,7 +80,7 @@ fn bytes_arrive_in_order_and_whole() {
             assert_eq!(read_all(&here, 5).unwrap(), sent);
         });
     }
-    // Of a tiny program each schedule is seen.
+    // A tiny program is seen in each of its schedules.
     let tiny = Explorer::new().strategy(Strategy::Exhaustive { preemptions: 1 }).iterations(1_000_000);
     let schedules = tiny.check(|| {
         let (here, mut there) = Link::new().capacity(2).latency(SECOND..=9 * SECOND).pipe();
@@ -144,7 +144,7 @@ fn nobody_reads_any_more() {
     explore(|| {
         let (mut here, there) = pipe();
         go(move || drop(there));
-        // More than there is room for: some of it may be written before.
+        // There is more data than room: some of it may be written before the error.
         let error = here.write_all(&[0; 100_000]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
         assert_eq!(here.write(&[]).unwrap(), 0);
@@ -198,7 +198,7 @@ fn the_news_of_an_end_takes_its_time() {
         assert_eq!(now() - start, SECOND);
         assert_eq!(here.write(b"!").unwrap_err().kind(), ErrorKind::BrokenPipe);
     });
-    // One that has no room waits for it.
+    // A write without room waits for it.
     explore(|| {
         let (mut here, there) = Link::new().capacity(1).latency(exactly(SECOND)).pipe();
         let start = now();
@@ -249,7 +249,7 @@ fn a_writer_waits_for_room() {
         while read.load(Relaxed) < 20 {
             let n = here.read(&mut [0; 3]).unwrap();
             let under_way = written.load(Relaxed).saturating_sub(read.load(Relaxed));
-            // What is read may have made room already.
+            // The bytes that were read may have made room already.
             assert!(under_way <= 4 + n, "{under_way}");
             max.fetch_max(under_way, Relaxed);
             read.fetch_add(n, Relaxed);
@@ -277,7 +277,7 @@ fn two_that_write_first_are_a_deadlock() {
 fn timeouts() {
     explore(|| {
         let (mut here, mut there) = Link::new().capacity(3).latency(exactly(SECOND)).pipe();
-        /// How long it took to give up.
+        /// Returns the time until the operation gave up.
         fn timed_out<T: std::fmt::Debug>(operation: impl FnOnce() -> io::Result<T>) -> Duration {
             let start = now();
             assert_eq!(operation().unwrap_err().kind(), ErrorKind::TimedOut);
@@ -290,7 +290,7 @@ fn timeouts() {
         here.set_write_timeout(Some(7 * SECOND)).unwrap();
         assert_eq!(timed_out(|| here.write_all(b"four")), 7 * SECOND);
 
-        // What comes with the last moment comes in time.
+        // Data that come at the last moment come in time.
         here.set_read_timeout(Some(SECOND)).unwrap();
         there.write_all(b"?").unwrap();
         here.read_exact(&mut [0]).unwrap();

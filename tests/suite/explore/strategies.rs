@@ -1,4 +1,4 @@
-//! What the strategies promise.
+//! The promises of the strategies.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -20,7 +20,7 @@ tests! {
 
 const ALL: [Strategy; 3] = [Strategy::Random, Strategy::Pct { depth: 3 }, Strategy::Mixed];
 
-/// The order in which three goroutines take a lock.
+/// Returns the orders in which three goroutines take a lock.
 fn orders(explorer: &Explorer) -> (u64, Vec<[usize; 3]>) {
     let seen = Arc::new(StdMutex::new(Vec::new()));
     let each = seen.clone();
@@ -48,7 +48,7 @@ fn exhaustive_sees_every_order_once() {
 }
 
 fn exhaustive_finds_what_takes_two_interrupts_with_two() {
-    // The main goroutine is to be interrupted after the first lock and after the second.
+    // The main goroutine must be interrupted after the first lock and after the second.
     let program = || {
         let state = Arc::new(Mutex::new((0, 0)));
         let other = state.clone();
@@ -77,7 +77,7 @@ fn random_orders_are_all_seen() {
 }
 
 fn pct_finds_a_bug_of_depth_two_as_often_as_it_promises() {
-    // Of two goroutines, one has to be interrupted at one of its eight steps, and no other.
+    // One of two goroutines must be interrupted at one of its eight steps, and nowhere else.
     let program = || {
         let state = Arc::new(Mutex::new(0));
         let other = state.clone();
@@ -91,7 +91,7 @@ fn pct_finds_a_bug_of_depth_two_as_often_as_it_promises() {
     };
     let found = (0..300).filter(|&seed| {
         let explorer = Explorer::new().seed(seed).iterations(1).strategy(Strategy::Pct { depth: 2 });
-        // The first run has no change of priorities: its length isn't known.
+        // The first run has no change of priorities, because the length of a run isn't known yet.
         explorer.iterations(2).check(program).is_err()
     });
     // 1 / (n k), with 2 goroutines and some 14 steps.

@@ -115,7 +115,7 @@ fn a_stopped_timer_does_nothing() {
             timer.stop()
         });
         sleep(2 * HOUR);
-        // Both are due at once: either comes first.
+        // Both are due at the same time: either may come first.
         assert_eq!(usize::from(!stopper.join().unwrap()), fired.load(Ordering::Relaxed));
     });
 }
@@ -229,7 +229,7 @@ fn each_kind_of_wait_for_a_ticker() {
 }
 
 fn a_real_deadline_is_met() {
-    // A time of std's clock, which a program may have from elsewhere.
+    // A program may have a time of std's clock from elsewhere.
     synctest::test(|| {
         let (_tx, rx) = bounded::<()>(0);
         let deadline = Instant::now() + HOUR;
@@ -239,7 +239,8 @@ fn a_real_deadline_is_met() {
 }
 
 fn the_end_of_the_clock_never_comes() {
-    // A wait of this length lasts for ever: nothing hides that, and time doesn't jump there.
+    // A wait of this length lasts forever: the exploration doesn't hide that, and doesn't jump to
+    // its end.
     let waits: [fn(); 4] = [
         || sleep(Duration::MAX),
         || {

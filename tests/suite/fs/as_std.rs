@@ -1,4 +1,4 @@
-//! What comes of functions, where they work and where they don't. std's are the measure.
+//! The results of functions, where they work and where they don't, compared with std's.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -20,12 +20,12 @@ tests! {
     folders_are_read
 }
 
-/// A result as text: times and numbers of inodes aren't in it.
+/// Converts a result to text, without times and numbers of inodes.
 fn text<T: Debug>(result: io::Result<T>) -> String {
     format!("{result:?}")
 }
 
-/// What comes of each function that takes a path, where it works and where it doesn't.
+/// Returns the result of each function that takes a path, where it works and where it doesn't.
 macro_rules! functions {
     ($fs:path, $folder:expr) => {{
         use $fs as fs;
@@ -82,14 +82,14 @@ macro_rules! functions {
 }
 
 fn functions_are_as_std_has_them() {
-    // The same folder, as its name is in what is found.
+    // Uses the same folder, because its name is in the results.
     let expected = functions!(std::fs, Folder::new());
     assert!(expected.iter().filter(|result| result.starts_with("Ok")).count() > 20);
     assert!(expected.iter().filter(|result| result.starts_with("Err")).count() > 20);
     run(|| assert_eq!(functions!(gosched::fs, Folder::new()), expected));
 }
 
-/// What comes of the functions of files, and of how they are opened.
+/// Returns the results of the functions of files, and of the ways to open them.
 macro_rules! files {
     ($fs:path, $folder:expr) => {{
         use $fs as fs;
@@ -191,7 +191,7 @@ fn folders_are_read() {
             assert!(found.insert(name));
         }
         assert_eq!(found, names);
-        // One that was removed meanwhile.
+        // The entry's file was removed meanwhile.
         let entry = fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap();
         fs::remove_file(entry.path()).unwrap();
         assert_eq!(entry.metadata().unwrap_err().kind(), ErrorKind::NotFound);

@@ -10,7 +10,7 @@ use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[as_std::TESTS, waits::TESTS];
 
-/// A folder that is removed in the end.
+/// A folder, removed when this is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -24,7 +24,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Makes a named pipe. An open or a read of it waits for the other side.
+    /// Makes a named pipe. Opening or reading it waits for the other side.
     pub fn fifo(&self) -> PathBuf {
         let path = self.path("fifo");
         let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();

@@ -59,7 +59,7 @@ fn contents_over_goroutines() {
     });
 }
 
-/// The file's position is shared too: each line goes to one of them.
+/// The file's position is shared, too: each line goes to one goroutine.
 fn goroutines_share_a_file() {
     run(|| {
         let folder = Folder::new();
@@ -78,7 +78,7 @@ fn goroutines_share_a_file() {
     });
 }
 
-/// Fails for ever if no other goroutine runs meanwhile.
+/// Doesn't return unless another goroutine runs meanwhile.
 fn others_run() {
     let (ping, pings) = bounded(0);
     let (pong, pongs) = bounded(0);
@@ -89,8 +89,8 @@ fn others_run() {
     }
 }
 
-/// There is one P, and nothing takes it from a goroutine that doesn't give it up. One that held it
-/// during a wait here would wait for ever.
+/// There is one P, and only the goroutine itself can give it up. A goroutine that kept it during a
+/// wait here would wait forever.
 fn who_waits_for_a_file_holds_no_p(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -114,7 +114,7 @@ fn who_waits_for_a_file_holds_no_p(test: Test) {
                 file.write_all(part).unwrap();
             }
             assert_eq!(reader.join().unwrap(), (*b"one", "two\n".into(), true));
-            // A writer that there is no room for.
+            // A writer waits for room.
             let (reader, writer) = io::pipe().unwrap();
             let writer = go(move || File::from(OwnedFd::from(writer)).write_all(&[7; 1 << 20]));
             yield_now();

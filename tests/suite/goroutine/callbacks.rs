@@ -1,4 +1,4 @@
-//! What a program passes to an operation is called by the program's thread, also if that is a
+//! The program's thread calls what a program passes to an operation, even if that thread is a
 //! goroutine while it waits.
 
 use std::fmt;
@@ -50,10 +50,10 @@ impl<T: Read, F: Fn()> Read for OnRead<T, F> {
     }
 }
 
-/// Has `check` called in each way that there is to have an operation call something, also after it
-/// has waited.
+/// Makes operations call `check`, in each way that they can call a function of the program's, also
+/// after they have waited.
 fn have_it_called(check: impl Fn() + Sync) {
-    // What is read is written once it was missed.
+    // The reader asks for data first, and only then are they written.
     let calls = AtomicUsize::new(0);
     let called = || {
         calls.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +144,7 @@ fn have_it_called(check: impl Fn() + Sync) {
 fn closures_run_on_their_thread() {
     run(|| ());
     have_it_called(on_the_thread);
-    // No lock gets out of a wait.
+    // No lock escapes from a wait.
     let (rx, tx) = pipe().unwrap();
     let rx = Pollable::new(rx).unwrap();
     thread::spawn(move || (&tx).write_all(b"x"));
@@ -155,7 +155,7 @@ fn closures_run_on_their_thread() {
 fn closures_run_on_their_goroutine() {
     run(|| {
         let id = goid();
-        // std's scope is ended by waking the thread that it began on.
+        // std's scope ends by waking the thread on which it began.
         let _lock = lock_os_thread();
         have_it_called(move || {
             assert_eq!(goid(), id);

@@ -1,5 +1,5 @@
-//! Where functions may be called. Inside `blocking` and on g0, a function that concerns the
-//! goroutine, or that waits, says that it can't be called there.
+//! Where functions may be called. Inside `blocking` and on g0, a function that needs the goroutine,
+//! or that waits, panics and says that it can't be called there.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write, pipe};
@@ -45,7 +45,7 @@ pub(super) const NEED_TO_PARK: [(&str, fn()); 4] = [
     ("iter::Pull::next", || _ = pull(|_: &Yielder<()>| ()).next()),
 ];
 
-/// Functions that need a goroutine, which may be inside `blocking`.
+/// Functions that need a goroutine, even one inside `blocking`.
 const NEED_A_GOROUTINE: [(&str, fn()); 4] = [
     ("goid", || _ = goid()),
     ("goexit", || goexit()),
@@ -111,7 +111,7 @@ fn waits_where_nothing_can() {
         let (ctx, _cancel) = Context::background().with_cancel();
         let (none, group) = (Semaphore::new(0), WaitGroup::new());
         group.add(1);
-        // The child goes on until its input ends.
+        // The child runs until its input ends.
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let child = RefCell::new(child);
@@ -242,7 +242,7 @@ fn goexit_leaves_blocking() {
     });
 }
 
-/// Questions and settings, for which any caller will do.
+/// Getters and setters, which any caller may use.
 fn ask_and_tell() {
     assert!(gomaxprocs() > 0);
     assert!(metrics::all().iter().map(metrics::Description::read).count() > 0);
@@ -280,7 +280,7 @@ fn a_lock_may_outlive_its_goroutine() {
         static KEPT: RefCell<Option<OsThreadLock>> = const { RefCell::new(None) };
     }
     static DROPPED: AtomicBool = AtomicBool::new(false);
-    /// Says, when it is dropped, that the thread-locals that were used after it are dropped.
+    /// Notes, when it is dropped, that thread-locals used after it have been dropped.
     struct Note;
     impl Drop for Note {
         fn drop(&mut self) {
@@ -292,13 +292,13 @@ fn a_lock_may_outlive_its_goroutine() {
     }
     run(|| {
         let locked = go(|| {
-            // The goroutine doesn't leave the thread any more, so these thread-locals are the
-            // thread's.
+            // The goroutine doesn't leave the thread any more, so it uses the thread's own
+            // thread-locals.
             NOTE.with(|_| ());
             KEPT.set(Some(lock_os_thread()));
         });
         locked.join().unwrap();
-        // The thread ends, and drops what it has kept.
+        // The thread ends, and drops the values that it has kept.
         while !DROPPED.load(Ordering::Relaxed) {
             time::sleep(Duration::from_millis(1));
         }

@@ -1,5 +1,5 @@
-//! What a thread that is no goroutine's can do. Before the runtime has started, what would wait
-//! panics and says what to do, and everything else works; so it does inside `blocking`.
+//! What a thread that isn't a goroutine's can do. Before the runtime has started, an operation that
+//! would wait panics and says what to do; everything else works. The same holds inside `blocking`.
 
 use std::thread;
 
@@ -21,7 +21,7 @@ tests! {
     join_on_a_foreign_thread
 }
 
-/// Functions that are about the running goroutine, by their names.
+/// Functions about the running goroutine, by name.
 const ABOUT_A_GOROUTINE: [(&str, fn()); 5] = [
     ("yield_now", yield_now),
     ("goexit", || goexit()),
@@ -30,7 +30,7 @@ const ABOUT_A_GOROUTINE: [(&str, fn()); 5] = [
     ("scope", || scope(|_| ())),
 ];
 
-/// Ways to wait, by what a panic calls them where nothing can.
+/// Ways to wait, by the name that their panic uses where nothing can wait.
 const WAITS: [(&str, fn()); 15] = [
     ("send", || {
         let (tx, _rx) = bounded(0);
@@ -86,7 +86,7 @@ const WAITS: [(&str, fn()); 15] = [
     ("acquire", || drop(Semaphore::new(1).acquire_many(2))),
 ];
 
-/// Checks what is about a goroutine, on a thread that is none's.
+/// Checks the functions about a goroutine, on a thread that runs none.
 fn no_goroutine() {
     assert_eq!(try_goid(), None);
     for (name, f) in ABOUT_A_GOROUTINE {
@@ -97,15 +97,15 @@ fn no_goroutine() {
     }
 }
 
-/// Checks that what would wait panics, and says why.
+/// Checks that operations that would wait panic, and say why.
 fn refused(why: &str) {
     for (what, wait) in WAITS {
         assert_eq!(panics(wait), format!("gosched: {what} would have to wait, {why}"));
     }
 }
 
-/// Checks what can be done on any thread, because it needn't wait. Where nothing can wait, what had
-/// to has left nothing behind.
+/// Checks the operations that any thread can do, because they needn't wait. Where nothing can wait,
+/// a failed wait has left nothing behind.
 fn allowed(cant_wait: bool) {
     let (tx, rx) = bounded(2);
     tx.send(1).unwrap();

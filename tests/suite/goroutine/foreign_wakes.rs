@@ -17,7 +17,7 @@ tests! {
     foreign_thread_wakes_goroutines
 }
 
-/// Calls `wait` on this thread, which runs no goroutine, and `end` on a goroutine that runs when it
+/// Calls `wait` on this thread, which runs no goroutine, and `end` on a goroutine once the thread
 /// waits.
 fn wait_for(end: impl FnOnce() + Send + 'static, wait: impl FnOnce()) {
     let handle = go(move || {
@@ -30,7 +30,7 @@ fn wait_for(end: impl FnOnce() + Send + 'static, wait: impl FnOnce()) {
     handle.join().unwrap();
 }
 
-/// Whatever a thread waits for, it waits until that is there.
+/// A thread waits, whatever for, until that is there.
 fn waits() {
     let (tx, rx) = bounded(0);
     wait_for(move || assert_eq!(rx.recv(), Ok(1)), move || tx.send(1).unwrap());
@@ -140,7 +140,7 @@ fn threads_and_goroutines(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// What goroutines wait for, and a thread provides.
+/// Things that goroutines wait for, and a thread provides.
 struct Shared {
     mutex: Mutex<u32>,
     lock: RwLock<u32>,
@@ -159,7 +159,7 @@ static SHARED: Shared = Shared {
     flag_is_set: Condvar::new(),
 };
 
-/// Makes goroutines wait for everything there is to wait for, and a thread wake them.
+/// Makes goroutines wait for everything that one can wait for, and a thread wake them.
 fn wake_goroutines() {
     /// Tries until it succeeds.
     fn eventually(mut try_it: impl FnMut() -> bool) {
@@ -181,7 +181,7 @@ fn wake_goroutines() {
         eventually(|| tx.try_send("from a thread").is_ok());
         eventually(|| rx.try_recv() == Ok("to a thread"));
         eventually(|| to_select.try_send("selected").is_ok());
-        // As a rule the others wait too by then.
+        // Usually the others wait by then, too.
         thread::sleep(Duration::from_millis(50));
         drop(dropped);
         closed.close();

@@ -58,7 +58,7 @@ impl Event {
     }
 }
 
-/// Lets others run `n` times.
+/// Lets other goroutines run `n` times.
 async fn pauses(n: usize) {
     for _ in 0..n {
         let mut polled = false;
@@ -70,7 +70,7 @@ async fn pauses(n: usize) {
     }
 }
 
-/// Lets others run as far as they can.
+/// Lets other goroutines run as far as they can.
 fn others_run() {
     (0..100).for_each(|_| yield_now());
 }
@@ -118,7 +118,7 @@ fn whoever_wakes(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Wakes before the wait, twice, after the end of the future, and after that of the goroutine.
+/// Wakes before the wait, twice, after the end of the future, and after the end of the goroutine.
 fn wakes_too_many(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -198,7 +198,7 @@ fn storm_of_wakes(test: Test) {
                     let wake = |rng: &mut Rng| {
                         for _ in 0..3 * events.len() {
                             let event = &events[rng.below(events.len())];
-                            // Wakes it also if nothing has happened.
+                            // Also wakes it if nothing has happened.
                             let waker = event.0.lock().unwrap().1.clone();
                             waker.iter().for_each(Waker::wake_by_ref);
                         }
@@ -258,7 +258,7 @@ fn how_a_poll_ends_otherwise(test: Test) {
                 assert_eq!(DROPPED.swap(0, Ordering::Relaxed), 1);
                 given.recv().unwrap().wake();
             }
-            // The waker of a future that isn't waited for any more wakes nobody.
+            // The waker of a future that is no longer waited for wakes nobody.
             let event = Event::default();
             block_on(async {
                 let mut waits = pin!(event.wait());

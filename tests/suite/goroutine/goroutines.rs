@@ -1,4 +1,4 @@
-//! Goroutines: how they are made, what they do, how they end, and what becomes of their results.
+//! Goroutines: how they are made, what they do, how they end, and where their results go.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -260,7 +260,7 @@ fn several_threads_may_run_at_once() {
     });
 }
 
-/// Several threads, each with one program after the other: they know nothing of each other.
+/// Several threads, each with one program after the other. The programs know nothing of each other.
 fn programs_share_a_process() {
     fn program(id: usize) -> usize {
         let (tx, rx) = bounded(2);
@@ -330,7 +330,7 @@ fn goids_are_unique() {
 }
 
 fn num_goroutine_counts_those_that_have_not_ended() {
-    // It may be wrong for a moment while dead ones are handed back.
+    // The count may be wrong for a moment, while dead G's are handed back.
     let comes_to = |n| {
         while num_goroutine() != n {
             yield_now();
@@ -350,7 +350,7 @@ fn num_goroutine_counts_those_that_have_not_ended() {
         for handle in &handles {
             wait_for(handle);
         }
-        // A handle doesn't count.
+        // A handle doesn't count as a goroutine.
         comes_to(1);
         drop(handles);
         comes_to(1);

@@ -1,4 +1,4 @@
-//! Iterators made of code that yields: `iter::pull`, on whatever goroutine and thread.
+//! Iterators made from code that yields: `iter::pull`, on any goroutine and thread.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn values_come_in_order() {
     });
 }
 
-/// A million, where all tests run whole.
+/// A million values, where all tests run whole.
 fn a_million_values() {
     run(|| {
         let many = rounds(1_000_000) as u64;
@@ -108,7 +108,7 @@ fn the_generator_runs_only_when_it_is_asked() {
 }
 
 fn generators_use_generators() {
-    /// Those that `p` doesn't divide.
+    /// Returns the values that `p` doesn't divide.
     fn filter(values: Pull<u64>, p: u64, counts: Counts) -> Pull<u64> {
         pull(move |out| {
             let _counts = counts;
@@ -129,7 +129,7 @@ fn generators_use_generators() {
             values = filter(values, p, counts.clone());
         }
         assert_eq!((primes[0], primes[9], primes[59]), (2, 29, 281));
-        // The last owns the one before, and so on.
+        // The last iterator owns the one before it, and so on.
         drop(values);
         assert_eq!(counts.dropped(), 61);
     });

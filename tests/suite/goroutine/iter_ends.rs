@@ -1,4 +1,4 @@
-//! Generators that end before they have yielded all: dropped, by a panic, by goexit.
+//! Generators that end before they have yielded all values: dropped, by a panic, by goexit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -83,7 +83,7 @@ fn values_that_nobody_asks_for_are_dropped() {
         drop(values.next().unwrap());
         assert_eq!((counts.dropped(), after.dropped()), (1, 0));
         drop(values);
-        // The value that was taken, the two that weren't, and the closure's.
+        // The value that was taken, the two others, and the closure's.
         assert_eq!((counts.dropped(), after.dropped()), (4, 1));
     });
 }
@@ -106,7 +106,7 @@ fn a_panic_of_a_stopped_generator_goes_on_in_the_drop() {
         let failing = || {
             let mut values = pull(|out| {
                 let _panics = OnDrop(|| {
-                    // A second panic would abort; this one is over when the destructor is.
+                    // A second panic would abort. This panic is over when the destructor ends.
                     assert_eq!(panics(|| panic!("caught")), "caught");
                 });
                 if catch_unwind(AssertUnwindSafe(|| out.yield_(1))).is_err() {
@@ -118,7 +118,7 @@ fn a_panic_of_a_stopped_generator_goes_on_in_the_drop() {
         };
         let values = failing();
         assert_eq!(panics(|| drop(values)), "while it was stopped");
-        // A caller that is panicking already goes on with its own panic.
+        // A caller that is panicking already continues its own panic.
         let values = failing();
         let message = panics(|| {
             let _values = values;

@@ -1,4 +1,4 @@
-//! Handles that are awaited: by goroutines, and by tasks of any runtime.
+//! Handles that goroutines, and tasks of any runtime, await.
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -54,7 +54,7 @@ fn who_is_woken() {
         tx.send(7).unwrap();
         wait_until(|| task.times_woken() > 0);
         assert_eq!(task.poll().unwrap().unwrap(), Ok(7));
-        // It counts first, and is dropped then.
+        // The waker counts first, and is dropped afterwards.
         wait_until(|| Arc::strong_count(&task.woken) == 1);
         assert_eq!(task.times_woken(), 1);
     });
@@ -96,8 +96,8 @@ fn dropped() {
     });
 }
 
-/// What wakes on a thread may use thread-locals; and where the goroutine has none any more, another
-/// one does it.
+/// A waker that runs on a goroutine may use thread-locals. If the goroutine has dropped its own,
+/// another goroutine calls the waker.
 fn a_waker_runs_where_thread_locals_are_alive() {
     struct Kept(Cell<u64>);
     impl Drop for Kept {
@@ -169,8 +169,8 @@ fn polled_too_often() {
     });
 }
 
-/// Goroutines of each kind that end when they like, and tasks that poll, give up, and join in
-/// another way.
+/// Goroutines of each kind that end at any time, and tasks that poll, give up, and join in another
+/// way.
 fn storm(test: Test, procs: usize) {
     let process = test.process(|| {
         let mut rng = Rng::seeded();
@@ -193,14 +193,14 @@ fn storm(test: Test, procs: usize) {
             (0..yields).for_each(|_| yield_now());
             goid()
         };
-        // SAFETY: what it runs keeps nothing of a thread-local.
+        // SAFETY: the goroutine keeps nothing from a thread-local.
         let lean = unsafe { Builder::new().shared_locals() };
         let kind = if rng.below(2) == 0 { Builder::new() } else { lean };
         let mut future = kind.go(body).unwrap().into_future();
         match rng.below(4) {
             0 => drop(block_on(for_a_while(future, rng.below(8)))),
             1 => {
-                // Given up, and awaited again.
+                // Given up, and then awaited again.
                 if block_on(for_a_while(&mut future, rng.below(4))).is_none() {
                     block_on(future).unwrap();
                 }

@@ -1,4 +1,4 @@
-//! Labels of goroutines: which goroutine has which labels, and that the labels are given back.
+//! Labels of goroutines: which goroutine has which labels, and when labels are freed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,7 +31,7 @@ fn a_goroutine_has_those_of_its_maker() {
             assert_eq!(blocking(|| text(&labels())), "a=2 b=1 ");
             (inner, outer)
         });
-        // The labels were inherited, and are the goroutines' own.
+        // The labels were inherited, and belong to the goroutines.
         assert!(labels().is_empty());
         assert_eq!(inner.join().unwrap(), "a=3 b=1 c=4 ");
         assert_eq!(outer.join().unwrap(), "a=2 b=1 ");

@@ -1,4 +1,4 @@
-//! Goroutine-locals: each goroutine has its own, whatever its kind, wherever it goes on.
+//! Goroutine-locals: each goroutine has its own, whatever its kind and its thread.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,7 @@ tests! {
     many_that_move
 }
 
-/// The usual kind, and one that shares its threads' thread-locals.
+/// Returns the usual kind, and the kind that shares thread-locals.
 fn kinds() -> [Builder; 2] {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
     [Builder::new(), unsafe { Builder::new().shared_locals() }]
@@ -187,7 +187,7 @@ fn they_end_in_turn() {
         fn drop(&mut self) {
             see("first");
             assert_eq!(SECOND.try_with(|_| ()).map_err(|error| error.to_string()), Err(DROPPED.to_string()));
-            // It is made only now.
+            // The value is made only now.
             LATE.with(|_| ());
         }
     }
@@ -238,7 +238,7 @@ fn the_last_destructors_find_none() {
     impl Drop for Looks {
         fn drop(&mut self) {
             FOUND.lock().unwrap().push(N.try_with(Cell::get));
-            // Goroutines can be made, and get nothing.
+            // Goroutines can be made, and inherit nothing.
             if let Ok(child) = Builder::new().go(|| ()) {
                 child.join().unwrap();
             }
@@ -253,7 +253,7 @@ fn the_last_destructors_find_none() {
         .join()
         .unwrap();
         assert!(FOUND.lock().unwrap().pop().unwrap().is_err());
-        // It had none, and makes none: nobody would drop it.
+        // The goroutine had no value, and makes none, because nobody would drop it.
         go(|| LOOKS.with(|_| ())).join().unwrap();
         assert!(FOUND.lock().unwrap().pop().unwrap().is_err());
     });
@@ -265,7 +265,7 @@ fn a_value_outlives_who_uses_it() {
         static A: u8 = 1; static B: u8 = 2; static C: u8 = 3; static D: u8 = 4; static E: u8 = 5;
     }
     run(|| {
-        // Others are made, and move the table, while one is borrowed.
+        // While one value is borrowed, others are made, which moves the table.
         LIST.with_borrow(|list| {
             let five = &list[0];
             let sum = [&A, &B, &C, &D, &E].map(|one| one.with(|n| *n)).iter().sum::<u8>();
@@ -280,7 +280,7 @@ fn made_twice_at_once() {
         _ => 10,
     });
     goroutine_local!(static DEPTH: Cell<u32> = Cell::new(0));
-    // The first that is there stays.
+    // The first value stays.
     run(|| assert_eq!((SELF.with(|n| *n), SELF.with(|n| *n)), (10, 10)));
 }
 
@@ -302,7 +302,7 @@ fn a_clone_that_panics() {
             catch_unwind(AssertUnwindSafe(|| drop(go(|| ())))).is_err()
         });
         assert!(held);
-        // None was made.
+        // No value was made.
         others_ended();
         STRICT.with_borrow_mut(|strict| strict.0 = true);
         go(|| STRICT.with_borrow(|strict| assert!(strict.0))).join().unwrap();

@@ -1,4 +1,5 @@
-//! Goroutine-locals where a goroutine can't be made, is made for the runtime, or ends.
+//! Goroutine-locals where a goroutine can't be made, where one is made for the runtime, and where
+//! one ends.
 
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,7 +61,7 @@ fn what_the_runtime_makes_inherits_nothing() {
         assert_eq!(rx.recv(), Ok(1));
         let _timer = Timer::after_func(Duration::from_millis(1), move || tx.send(2).unwrap());
         assert_eq!(rx.recv(), Ok(2));
-        // Goroutines that never end begin with these.
+        // Starts goroutines of the runtime that never end.
         drop(signal::notify([Signal::USR1]).unwrap());
     });
 }
@@ -103,9 +104,9 @@ fn what_a_lost_result_makes_is_dropped() {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
     let lean = unsafe { Builder::new().shared_locals() };
     run_with_procs(2, move || {
-        // A handle is dropped sooner, later, or just when the goroutine ends. Not here: what is
-        // dropped here has its values. It takes a while to put the result where the handle would
-        // find it.
+        // A handle is dropped before, after, or just when the goroutine ends. It isn't dropped
+        // here: values dropped here have their goroutine-locals. It takes a while to put the result
+        // where the handle would find it.
         let once = move |i: usize| {
             let handle = lean.go(|| (Uses, [1_u8; 1 << 15])).unwrap();
             (0..i * 619 % 1000 * 8).for_each(|_| spin_loop());

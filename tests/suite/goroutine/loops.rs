@@ -1,5 +1,4 @@
-//! Loops of operations that are seldom where a signal can stop them: they stop by themselves when
-//! they are asked to.
+//! Loops of operations that a signal can seldom stop. They stop by themselves when asked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,10 +14,10 @@ tests! {
     of_blocking
 }
 
-/// How often it may be called after it was asked to stop, at most.
+/// The most calls of the operation after the request to stop.
 const CALLS: usize = 100;
 
-/// Calls `operation` until another goroutine has run, on one P, where none loses it.
+/// Calls `operation` until another goroutine has run, on one P, where no goroutine loses it.
 fn ends(test: Test, operation: fn()) {
     static OTHER_RAN: AtomicBool = AtomicBool::new(false);
     let process = test.process(|| {
@@ -31,7 +30,7 @@ fn ends(test: Test, operation: fn()) {
                 operation();
                 unheard += usize::from(gp.preempt.load(Ordering::Relaxed));
                 assert!(unheard < CALLS, "it was asked to stop, and goes on");
-                // Else a slow machine makes very many before it looks.
+                // Otherwise a slow machine makes very many before it looks.
                 thread::sleep(Duration::from_micros(100));
             }
         });

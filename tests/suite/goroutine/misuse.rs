@@ -1,5 +1,5 @@
-//! What comes of calling this crate where or how it can't be called: a panic or an error that says
-//! what to do, and everything else goes on.
+//! Calls of this crate where or how they aren't allowed: each is a panic or an error that says what
+//! to do, and everything else goes on.
 
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
@@ -125,11 +125,11 @@ fn wait_group_used_again_too_early(test: Test) {
                 GROUP.wait();
             });
             until_it_waits(&WAITER);
-            // There is one P, which this keeps: the waiter doesn't run between the two.
+            // This goroutine keeps the only P: the waiter doesn't run between the two.
             let mp = proc::acquirem();
             GROUP.done();
             GROUP.add(1);
-            // SAFETY: what acquirem has returned.
+            // SAFETY: the M that acquirem has returned.
             unsafe { proc::releasem(mp) };
             let payload = waiter.join().unwrap_err().into_panic();
             assert_eq!(text(&*payload), "gosched: WaitGroup is reused before previous wait has returned");

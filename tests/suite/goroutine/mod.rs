@@ -1,4 +1,4 @@
-//! Goroutines, what they are made of and what they may not do.
+//! Goroutines, their parts, and what they may not do.
 
 mod callbacks;
 mod callers;

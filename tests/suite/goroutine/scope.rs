@@ -1,4 +1,4 @@
-//! Scopes: goroutines that borrow, and what ends with them.
+//! Scopes: goroutines that borrow, and what ends with the scope.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

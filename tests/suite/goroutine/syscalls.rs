@@ -110,7 +110,7 @@ fn what_was_locked_stays_so() {
     });
 }
 
-/// Counts the raw goroutines that are done.
+/// Counts the raw goroutines that have ended.
 static DONE: WaitGroup = WaitGroup::new();
 
 unsafe extern "C" fn on_g0(arg: *mut c_void) -> c_int {
@@ -133,7 +133,7 @@ unsafe extern "C" fn raw_calls(_: *mut c_void) {
                 } else {
                     proc::entersyscall();
                 }
-                // Without the scan bit: sysmon may be looking how long this has taken.
+                // The scan bit is masked: sysmon may be checking how long this has taken.
                 SEEN.store(proc::readgstatus(getg()) & !GSCAN, Ordering::Relaxed);
                 proc::exitsyscall();
                 if SEEN.load(Ordering::Relaxed) != GSYSCALL {
@@ -198,8 +198,8 @@ fn processes_are_made() {
     });
 }
 
-/// A new thread inherits from the thread that makes it, its name to begin with. So a thread that a
-/// goroutine has changed makes no other.
+/// A new thread inherits attributes of the thread that makes it, such as its name. So a thread that
+/// a goroutine has changed makes no other thread.
 fn a_locked_thread_has_no_heirs() {
     run(|| {
         let strange = || {
@@ -210,7 +210,7 @@ fn a_locked_thread_has_no_heirs() {
         let _locked = lock_os_thread();
         fs::write("/proc/thread-self/comm", "strange").unwrap();
         let before = proc::mcount();
-        // More goroutines than there are threads, each in a thread at the same time.
+        // There are more goroutines than threads, each in a thread at the same time.
         let n = before as usize + 5;
         let all = Arc::new(Barrier::new(n));
         let blocked: Vec<_> =
@@ -222,8 +222,8 @@ fn a_locked_thread_has_no_heirs() {
     });
 }
 
-/// A goroutine that ends with its thread locked takes the thread with it. The thread isn't used for
-/// others, as the goroutine may have changed it for good.
+/// A goroutine that ends with its thread locked ends the thread. Other goroutines don't use the
+/// thread, because the goroutine may have changed it for good.
 fn a_thread_ends_with_who_has_locked_it() {
     thread_local! {
         static MARK: Mark = const { Mark };
@@ -249,7 +249,7 @@ fn a_thread_ends_with_who_has_locked_it() {
                 yield_now();
             }
         }
-        // A goroutine that unlocks the thread leaves it to others.
+        // A goroutine that unlocks the thread leaves it to other goroutines.
         go(|| drop(lock_os_thread())).join().unwrap();
         assert_eq!(DROPPED.load(Ordering::Relaxed), 5);
     });

@@ -21,7 +21,7 @@ tests! {
     what_uses_a_thread_local_is_not_inlined
 }
 
-/// Parks when it is dropped, and sends what it saw before and after.
+/// Parks when it is dropped, and sends what it found before and after.
 struct ParksInDrop {
     wake: gosched::chan::Receiver<()>,
     seen: Sender<[(thread::ThreadId, bool); 2]>,
@@ -68,7 +68,7 @@ fn a_goroutine_that_parks_while_it_panics_keeps_its_thread() {
     });
 }
 
-/// Catches a panic that parks in a drop, and lets others run.
+/// Catches a panic whose unwinding parks in a drop, and lets others run.
 fn catch_one_that_parks() {
     let (waker, wake) = bounded::<()>(0);
     let (seen, _saw) = bounded(1);
@@ -94,7 +94,7 @@ fn a_caught_panic_frees_the_thread() {
     });
 }
 
-/// A panic that parks locks its goroutine to the thread, too, and takes back no more than that.
+/// A panic that parks also locks its goroutine to the thread, and undoes only its own lock.
 fn a_caught_panic_leaves_the_programs_lock() {
     run_lean(|| {
         go(|| {
@@ -166,7 +166,7 @@ fn threads_of_locked_goroutines_are_used_again() {
             .join()
             .unwrap();
         }
-        // One that ends may need a while for that.
+        // A goroutine that ends may need a while for that.
         wait_until(|| proc::mcount() < 100);
         // SAFETY: on a goroutine.
         go(|| assert!(!unsafe { proc::locked_os_thread() })).join().unwrap();
@@ -176,7 +176,7 @@ fn threads_of_locked_goroutines_are_used_again() {
 fn what_uses_a_thread_local_is_not_inlined() {
     static COUNTS: Mutex<Vec<&AtomicU64>> = Mutex::new(Vec::new());
 
-    /// A count that is one thread's: it isn't added to atomically.
+    /// Returns a count that belongs to one thread: additions aren't atomic.
     fn new_count() -> &'static AtomicU64 {
         let count = Box::leak(Box::default());
         COUNTS.lock().unwrap().push(count);

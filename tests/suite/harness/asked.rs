@@ -1,4 +1,4 @@
-//! A program whose goroutines are asked to stop all the time, by a thread that isn't the runtime's.
+//! A program whose goroutines are asked to stop all the time, by a foreign thread.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

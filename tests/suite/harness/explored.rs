@@ -1,8 +1,8 @@
-//! Tests whose programs go well in every order: each runs once, as its module's test, and in one
-//! schedule after the other, as a test that `explore/own` lists.
+//! Tests whose programs pass in every order. Each runs once, as its module's test. `explore/own`
+//! lists it as another test, which runs it in one schedule after the other.
 //!
 //! Such a program makes all its state, and reads no clock but [`gosched::time::now`]. It waits for
-//! a time by a sleep: in a schedule time stands still while somebody yields.
+//! a time by a sleep, because in a schedule time stands still while a goroutine yields.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use super::{Test, Tests};
 /// Whether this process runs its program in many schedules.
 static EXPLORES: AtomicBool = AtomicBool::new(false);
 
-/// Whether it has done so.
+/// Whether this process has done so.
 static EXPLORED: AtomicBool = AtomicBool::new(false);
 
 /// Runs a test in a process that explores its program.
@@ -32,7 +32,7 @@ pub fn explores() -> bool {
     EXPLORES.load(Ordering::Relaxed)
 }
 
-/// How many schedules a program runs in: `EXPLORE_SCHEDULES` says it.
+/// Returns how many schedules a program runs in, as `EXPLORE_SCHEDULES` says.
 pub fn schedules() -> u64 {
     let few = cfg!(debug_assertions) || emulator().is_some();
     number("EXPLORE_SCHEDULES").unwrap_or(match Tests::said() {
@@ -41,7 +41,7 @@ pub fn schedules() -> u64 {
     })
 }
 
-/// [`gosched::run`]; or, where that is asked for, an exploration.
+/// Calls [`gosched::run`]; or explores `main`, if the process explores.
 #[track_caller]
 pub fn in_any_order(program: impl Fn() + Send + Sync + 'static) {
     if explores() {
@@ -52,12 +52,13 @@ pub fn in_any_order(program: impl Fn() + Send + Sync + 'static) {
     }
 }
 
-/// How often something is done, or by how many: `few` in each of many schedules.
+/// Returns how often to do something, or with how many: `few` in each of many schedules.
 pub fn times(many: usize, few: usize) -> usize {
     if explores() { few } else { many }
 }
 
-/// One after the other; but one alone in each of many schedules, which chooses it.
+/// Returns the values one after the other. In each of many schedules, returns only one, which the
+/// schedule chooses.
 pub fn each<T, const N: usize>(of: [T; N]) -> impl Iterator<Item = T> {
     let (skipped, taken) = if explores() { (choose(N), 1) } else { (0, N) };
     of.into_iter().skip(skipped).take(taken)

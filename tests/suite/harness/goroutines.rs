@@ -8,15 +8,15 @@ use gosched::chan::bounded;
 use gosched::runtime2::{G, GWAITING, WaitReason};
 use gosched::{JoinHandle, dump_goroutines, go, num_goroutine, proc, yield_now};
 
-/// Whether the G exists and waits in its call, and not, on its way there, for the P that it has
-/// lost.
+/// Returns whether the G exists and waits in its call. A goroutine on its way there that waits for
+/// its lost P doesn't count.
 pub fn waits(gp: *mut G) -> bool {
     // SAFETY: G's are never freed.
     let Some(g) = (unsafe { gp.as_ref() }) else { return false };
     // SAFETY: the same.
     let is_waiting = || unsafe { proc::readgstatus(gp) } == GWAITING;
-    // The reason is set before the status. The goroutine may have gone on between the two looks at
-    // the status.
+    // The reason is set before the status. The goroutine may have continued between the two looks
+    // at the status.
     is_waiting() && g.waitreason.get() != WaitReason::Preempted && is_waiting()
 }
 
@@ -35,7 +35,7 @@ pub fn go_until_it_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'stat
     handle
 }
 
-/// Runs `f` on a goroutine when the caller waits. For tests that step through instructions.
+/// Runs `f` on a goroutine once the caller waits. For tests that step through instructions.
 pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let this = proc::getg().expose_provenance();
     go(move || {
@@ -47,8 +47,8 @@ pub fn go_when_this_waits<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'sta
     })
 }
 
-/// Lets others run until the goroutine that has stored its G in `parked` waits. With one P, it then
-/// doesn't run before the caller lets others run again.
+/// Lets others run until the goroutine that has stored its G in `parked` waits. With one P, that
+/// goroutine then doesn't run before the caller lets others run again.
 pub fn until_it_waits(parked: &AtomicPtr<G>) -> *mut G {
     loop {
         let gp = parked.load(Ordering::Relaxed);
@@ -71,7 +71,7 @@ pub fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Blocks the thread for a while, also where std's sleeps park: they don't for this clock.
+/// Blocks the thread for a while, even where std's sleeps park: they don't for this clock.
 pub fn sleep_with_thread(time: Duration) {
     let mut time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
     // SAFETY: the kernel reads the time, and writes what is left if a signal ends the sleep.

@@ -1,4 +1,4 @@
-//! Signals that interrupt system calls: the kernel begins none of them again.
+//! Signals that interrupt system calls, none of which the kernel restarts.
 
 use std::mem::zeroed;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use gosched::blocking;
 use crate::harness::emulator::emulator;
 use crate::harness::polled::MS;
 
-/// How many have come.
+/// The number of signals that have come.
 pub static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn count(_: libc::c_int) {
     INTERRUPTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// From now on such a signal does no more than that.
+/// Makes the signal do nothing but count.
 pub fn count_interrupts() {
     // SAFETY: the handler has a stack, and only counts.
     unsafe {
@@ -28,18 +28,18 @@ pub fn count_interrupts() {
     }
 }
 
-/// Sends one to a thread of this process, if it is still there.
+/// Sends the signal to a thread of this process, if the thread still exists.
 pub fn interrupt(thread: libc::pid_t) {
     send(thread, libc::SIGUSR1);
 }
 
-/// Sends a signal to a thread of this process, if it is still there.
+/// Sends a signal to a thread of this process, if the thread still exists.
 pub fn send(thread: libc::pid_t, signal: libc::c_int) {
     // SAFETY: no memory is passed.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }
 
-/// The other threads of the process; none if there is no descriptor to find out.
+/// Returns the other threads of the process; none if there is no descriptor to find out.
 pub fn other_threads() -> impl Iterator<Item = libc::pid_t> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let threads = tasks.map(|task| task.file_name().to_str().unwrap().parse().unwrap());
@@ -56,7 +56,7 @@ pub fn this_thread() -> libc::pid_t {
 pub fn in_a_storm<R>(f: impl FnOnce() -> R) -> R {
     count_interrupts();
     let over = Arc::new(AtomicBool::new(false));
-    // To an emulator each signal is much work.
+    // For an emulator each signal is much work.
     let pause = if emulator().is_some() { 20 * MS } else { MS / 5 };
     let storm = {
         let over = over.clone();

@@ -13,11 +13,11 @@ use super::process::Process;
 /// The environment variable that names the library to a test's process.
 const LIBRARY: &str = "GOSCHED_TEST_LIBRARY";
 
-/// A library that is made for a test, and goes with it.
+/// A library that is made for a test, and removed with it.
 struct Made(PathBuf);
 
 impl Made {
-    /// Compiles `source`; none where that can't be done.
+    /// Compiles `source`. Returns None if that isn't possible.
     fn new(test: Test, source: &str) -> Option<Made> {
         if test.skipped_in_emulator("there may be no compiler for it") {
             return None;
@@ -46,10 +46,11 @@ impl Drop for Made {
     }
 }
 
-/// Calls `f`, in the harness, with what names the library that `source` is compiled to, to a
-/// process; in such a process, too. Skips the test where there is no compiler.
+/// In the harness, compiles `source` to a library, and calls `f` with a function that passes the
+/// library's name to a process. Such a process calls `f`, too. Skips the test if there is no
+/// compiler.
 pub fn with_library(test: Test, source: &str, f: impl FnOnce(&dyn Fn(Process) -> Process)) {
-    // A process comes here again, and has the library's name.
+    // A process of the test gets here as well, and has the library's name.
     let made = if env::var_os(LIBRARY).is_some() { None } else { Made::new(test, source) };
     let path = made.as_ref().map(|library| library.0.clone().into_os_string()).or(env::var_os(LIBRARY));
     if let Some(path) = path.as_deref().and_then(OsStr::to_str) {
@@ -60,10 +61,10 @@ pub fn with_library(test: Test, source: &str, f: impl FnOnce(&dyn Fn(Process) ->
 /// The library, loaded.
 pub struct Loaded(*mut c_void);
 
-// SAFETY: a handle isn't of a thread.
+// SAFETY: a handle doesn't belong to a thread.
 unsafe impl Send for Loaded {}
 
-/// Loads the library, or counts one more of its users. In a process.
+/// Loads the library, or counts one more user. Called in a process.
 pub fn load() -> Loaded {
     let path = CString::new(env::var_os(LIBRARY).expect("a library was made").as_bytes()).unwrap();
     // SAFETY: a C string; the library does nothing when it is loaded.
@@ -73,7 +74,7 @@ pub fn load() -> Loaded {
 }
 
 impl Loaded {
-    /// A function of the library.
+    /// Returns a function of the library.
     pub fn function(&self, name: &CStr) -> *mut c_void {
         // SAFETY: the handle of dlopen, and a C string.
         let function = unsafe { libc::dlsym(self.0, name.as_ptr()) };
@@ -81,12 +82,12 @@ impl Loaded {
         function
     }
 
-    /// The handle, which `dlclose` takes.
+    /// Returns the handle, which `dlclose` takes.
     pub fn into_raw(self) -> *mut c_void {
         self.0
     }
 
-    /// Unloads it, if it has no other user. None of its code is called afterwards.
+    /// Unloads the library, if it has no other user. None of its code is called afterwards.
     pub fn unload(self) {
         // SAFETY: the handle of dlopen, once.
         assert_eq!(unsafe { libc::dlclose(self.0) }, 0);

@@ -1,12 +1,11 @@
-//! The limit of a hang. It isn't one of wall time: the time that a test's threads wait for the
-//! machine doesn't count, so that a slow machine, or one with much else to do, has as long as it
-//! needs.
+//! The limit for tests that hang. It isn't one of wall time: the time that a test's threads wait
+//! for the machine doesn't count. So a slow or busy machine has as long as it needs.
 //!
-//! A thread of the harness looks once a second at the processes of each test that runs. `/proc`
-//! says for each of their threads how long it has waited for a processor (`schedstat`), and whether
-//! it sleeps in the kernel where no signal reaches it (state `D`). The longest wait of a second is
-//! taken off, and all of it if a thread sleeps like that: it waits for a disk, or for the kernel
-//! itself, as `membarrier` does for all processors.
+//! Once a second, a thread of the harness looks at the processes of each running test. For each of
+//! their threads, `/proc` tells how long it has waited for a processor (`schedstat`), and whether
+//! it sleeps in the kernel where no signal reaches it (state `D`). Of each second, the longest wait
+//! of a thread doesn't count. If a thread sleeps in state `D`, the whole second doesn't count: the
+//! thread waits for a disk, or for the kernel itself, as `membarrier` does for all processors.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,17 +16,18 @@ use std::time::{Duration, Instant};
 use super::emulator::emulator;
 use super::rng::number;
 
-/// How often the processes are looked at.
+/// The interval between looks at the processes.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How much longer than the limit a test may take by the clock, whatever its threads wait for.
+/// The most time that a test may take by the clock, in units of the limit, whatever its threads
+/// wait for.
 const AT_MOST: u32 = 8;
 
-/// How long a process has to say where its goroutines are, before it is killed.
+/// How long a process has to report its goroutines' positions before it is killed.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// How long a test may take, without the time that its threads wait for a processor. A soak takes
-/// as long as it is told.
+/// Returns how long a test may take, without the time that its threads wait for a processor. A soak
+/// takes as long as its setting says.
 fn limit() -> Duration {
     let soak = number("STRESS_SECONDS").unwrap_or(0);
     Duration::from_secs(if emulator().is_some() { 900 } else { 300 } + 8 * soak)
@@ -36,16 +36,16 @@ fn limit() -> Duration {
 /// A test that runs.
 struct Running {
     name: &'static str,
-    /// The thread of the harness that runs it, whose children are its processes.
+    /// The thread of the harness that runs the test. Its children are the test's processes.
     thread: libc::pid_t,
     began: Instant,
-    /// When its processes were looked at last.
+    /// When the harness last looked at the processes.
     looked: Instant,
-    /// How long its threads have waited for the machine.
+    /// How long the test's threads have waited for the machine.
     waited: Duration,
-    /// How long each thread had waited for a processor then, in nanoseconds.
+    /// How long each thread had waited for a processor by then, in nanoseconds.
     delays: HashMap<libc::pid_t, u64>,
-    /// When its processes were asked for their last words.
+    /// When the processes were asked for their last words.
     asked: Option<Instant>,
 }
 
@@ -55,7 +55,7 @@ fn running() -> std::sync::MutexGuard<'static, Vec<Running>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Watches the tests that run, on a thread of its own.
+/// Watches the running tests, on a thread of its own.
 pub fn watch() {
     thread::spawn(|| {
         loop {
@@ -65,7 +65,7 @@ pub fn watch() {
     });
 }
 
-/// Does `body` on this thread, as a test that is watched.
+/// Runs `body` on this thread, as a watched test.
 pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
     // SAFETY: no memory is passed.
     let thread = unsafe { libc::gettid() };
@@ -104,14 +104,14 @@ impl Running {
             for thread in threads(process) {
                 eprintln!("{}", place(process, thread));
             }
-            // SAFETY: no memory is passed. It is a child that nobody has waited for, or a child of
-            // one.
+            // SAFETY: no memory is passed. The process is a child that hasn't been waited for, or a
+            // child of such a child.
             unsafe { libc::kill(process, signal) };
         }
     }
 
-    /// The longest wait for a processor that a thread of these processes has ended since the last
-    /// look; all the time since then, if one waits for the kernel.
+    /// Returns the longest wait for a processor that a thread of these processes has ended since
+    /// the last look; or all the time since then, if a thread waits for the kernel.
     fn longest_wait(&mut self, processes: &[libc::pid_t], since: Duration) -> Duration {
         let mut longest = Duration::ZERO;
         for thread in processes.iter().flat_map(|process| threads(*process)) {
@@ -127,15 +127,15 @@ impl Running {
     }
 }
 
-/// What a thread does: one of the letters of `ps`.
+/// Returns a thread's state: one of the letters of `ps`.
 fn state(thread: libc::pid_t) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
-    // The name before it may have parentheses of its own.
+    // The name before the state may contain parentheses.
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Where a thread is, as far as the kernel tells: its name and state, where it sleeps, and in which
-/// call.
+/// Returns what the kernel tells of a thread's position: its name and state, where it sleeps, and
+/// in which call.
 fn place(process: libc::pid_t, thread: libc::pid_t) -> String {
     let says = |file| fs::read_to_string(format!("/proc/{process}/task/{thread}/{file}")).unwrap_or_default();
     let (name, sleeps, call) = (says("comm"), says("wchan"), says("syscall"));
@@ -143,7 +143,7 @@ fn place(process: libc::pid_t, thread: libc::pid_t) -> String {
     format!("    {process}/{thread} {}: {state} {sleeps}, {}", name.trim_end(), call.trim_end())
 }
 
-/// The processes that a thread of this process has started, and those that they have.
+/// Returns the processes that a thread of this process has started, and their descendants.
 fn descendants(thread: libc::pid_t) -> Vec<libc::pid_t> {
     let mut found = children("self", thread);
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! How much memory a process has, and how much address space it may have.
+//! The memory of a process, and the limit of its address space.
 
 use std::fs;
 

@@ -1,11 +1,12 @@
-//! Each test has a process of its own. So it may end the process, set its environment and its
-//! limits, and count its goroutines and threads. It also has no threads of a harness: the runtime
-//! finds a deadlock only where no foreign thread could end it.
+//! Each test has a process of its own. So it may end the process, set the process's environment and
+//! limits, and count its goroutines and threads. Such a process has no threads of a harness: the
+//! runtime finds a deadlock only where no foreign thread could end it.
 //!
-//! A module lists its tests with [`tests!`]. A function without an argument runs in a new process:
-//! the binary again, which calls the same function on its first thread. The harness calls a
-//! function that takes a [`Test`]. What that passes to [`Test::process`] runs in a new process,
-//! which calls the same function, too, and stays in that call.
+//! A module lists its tests with [`tests!`]. A test function without an argument runs in a new
+//! process: the process runs the same binary, which calls the function on its first thread. The
+//! harness itself calls a function that takes a [`Test`]. The closure that such a function passes
+//! to [`Test::process`] runs in a new process. That process calls the same function, too, and runs
+//! the closure when it gets to that call.
 
 pub mod asked;
 #[path = "../../common/emulator.rs"]
@@ -36,16 +37,16 @@ use gosched::run;
 use emulator::emulator;
 use process::Process;
 
-/// The environment variable that says which test a process is for.
+/// The environment variable that names the test of a process.
 const PROCESS_OF: &str = "GOSCHED_TEST_PROCESS_OF";
 
-/// The environment variable that says which tests run.
+/// The environment variable that selects the tests to run.
 const TESTS: &str = "GOSCHED_TESTS";
 
-/// Which tests run.
+/// A selection of tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tests {
-    /// Those that aren't slow: `GOSCHED_TESTS` isn't set.
+    /// The tests that aren't slow: `GOSCHED_TESTS` isn't set.
     Quick,
     /// All, with a tenth of the [`rounds`] of the slow ones: `short`.
     Short,
@@ -65,7 +66,7 @@ impl Tests {
     }
 }
 
-/// How often a slow test does something, or how much of it: `full`, where all tests run whole.
+/// Returns how often a slow test does something, or how much: `full`, where all tests run whole.
 pub fn rounds(full: usize) -> usize {
     if Tests::said() == Tests::All { full } else { full.div_ceil(10) }
 }
@@ -80,7 +81,7 @@ pub struct Test {
     pub f: fn(Test),
 }
 
-/// What a test is made of.
+/// The function of a test.
 pub trait Body<Args> {
     fn run(&self, test: Test);
 }
@@ -112,7 +113,7 @@ macro_rules! tests {
 
 pub(crate) use tests;
 
-/// Whether a test's marks say that it is slow.
+/// Returns whether a test's marks say that it is slow.
 pub const fn is_slow(marks: &[&str]) -> bool {
     match marks {
         [] => false,
@@ -121,12 +122,12 @@ pub const fn is_slow(marks: &[&str]) -> bool {
     }
 }
 
-/// Runs the tests that the command line asks for; or, in a test's process, what the test passed to
-/// it.
+/// Runs the tests that the command line selects. In a test's process, runs the function that the
+/// test passed to the process.
 pub fn main(tests: &[Test]) -> ExitCode {
     if let Ok(name) = env::var(PROCESS_OF) {
         if cfg!(target_feature = "crt-static") {
-            // A static program has no other kind of goroutines.
+            // A static program has no other kind of goroutine.
             // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
             unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
         }
@@ -138,17 +139,17 @@ pub fn main(tests: &[Test]) -> ExitCode {
 }
 
 impl Test {
-    /// Its name: the path within the crate.
+    /// Returns the test's name: its path within the crate.
     pub fn name(self) -> &'static str {
         self.path.split_once("::").expect("a path begins with the crate").1
     }
 
-    /// Says that the test is skipped, and why.
+    /// Prints that the test is skipped, and why.
     pub fn skip(self, why: &str) {
         println!("skipped: {}: {why}", self.name());
     }
 
-    /// Whether the test is skipped because an emulator runs it, for the reason `why`.
+    /// Returns whether the test is skipped because an emulator runs it, for the reason `why`.
     pub fn skipped_in_emulator(self, why: &str) -> bool {
         let skipped = emulator().is_some();
         if skipped {
@@ -157,7 +158,7 @@ impl Test {
         skipped
     }
 
-    /// Whether the test is skipped because no deadlock is found here.
+    /// Returns whether the test is skipped because no deadlock is found here.
     pub fn deadlock_unseen(self) -> bool {
         self.skipped_in_emulator("a thread of its own could end the deadlock, for all we know")
     }
@@ -165,8 +166,8 @@ impl Test {
     /// Returns a process that runs `body` on its first thread, and then ends well.
     pub fn process(self, body: impl FnOnce()) -> Process {
         if env::var_os(PROCESS_OF).is_some() {
-            // SAFETY: no memory is passed. The process ends with the harness's thread that has
-            // started it.
+            // SAFETY: no memory is passed. This process ends with the thread of the harness that
+            // has started it.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             body();
             exit(0);
@@ -175,8 +176,8 @@ impl Test {
     }
 }
 
-/// Runs `main` with goroutines that share the thread-locals of their threads: for tests of what
-/// such goroutines need, and of what they aren't safe from.
+/// Runs `main` with goroutines that share the thread-locals of their threads: for tests of such
+/// goroutines' needs and limits.
 pub fn run_lean<T: Send>(main: impl FnOnce() -> T + Send) -> T {
     // SAFETY: nothing obtained from a thread-local is kept across a point that can park.
     unsafe { gosched::set_default_shared_locals() }.expect("it comes first");

@@ -1,4 +1,4 @@
-//! What tests of the poller share.
+//! Functions that tests of the poller share.
 
 use std::fmt::Debug;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, pipe};
@@ -43,12 +43,12 @@ pub fn read_one(mut from: impl Read) -> io::Result<u8> {
     from.read_exact(&mut byte).map(|()| byte[0])
 }
 
-/// Lets others run for a while: they wait then, as a rule. If they don't yet, a test finds less.
+/// Lets others run for a while. Usually they wait by then; if not, a test checks less.
 pub fn let_them_wait() {
     sleep(20 * MS);
 }
 
-/// Sets how many descriptors this process may have.
+/// Limits the descriptors of this process.
 pub fn limit_descriptors(to: u64) {
     let limit = libc::rlimit { rlim_cur: to, rlim_max: 4096 };
     // SAFETY: the kernel reads the limit.

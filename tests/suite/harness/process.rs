@@ -1,4 +1,4 @@
-//! A test's process: its environment, its end, and what it writes.
+//! A test's process: its environment, its end, and its output.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,9 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::emulator::{emulator, this_binary};
 
-/// What the runtime and std read: a test sets what it needs, and nothing else is set. (`GODEBUG` is
-/// as it was for the suite, behind [`PATIENT`]: all of it may be run with goroutines that lose
-/// their P's. A test that can't have that sets `GODEBUG`.)
+/// The variables that the runtime and std read. A test sets those that it needs, and no others are
+/// set. (`GODEBUG` is kept as it was for the suite, behind [`PATIENT`]: the whole suite may run
+/// with goroutines that lose their P's. A test that doesn't allow that sets `GODEBUG`.)
 const SETTINGS: [&str; 6] = [
     "GOMAXPROCS",
     "GOSCHED_GUARD",
@@ -19,21 +19,22 @@ const SETTINGS: [&str; 6] = [
     "RUST_LIB_BACKTRACE",
 ];
 
-/// The runtime waits twenty times as long as usual for a thread that is late: a machine with much
-/// else to do changes no report. What a process sets itself comes behind it.
+/// The runtime waits twenty times as long as usual for a late thread, so that a busy machine
+/// changes no report. A process's own settings follow this one.
 const PATIENT: &str = "patience=2000";
 
-/// A process to be started.
+/// A process that hasn't started.
 pub struct Process(Command);
 
 impl Process {
-    /// This binary's, with a variable in its environment.
+    /// A process of this binary, with one more environment variable.
     pub fn new(variable: &str, value: &str) -> Self {
         let mut command = this_binary();
         command.env(variable, value).stdin(Stdio::null());
-        // The first that a thread allocates would map 128 MiB for an arena of its own, at any time:
-        // also between the look at what the process has and the limit that is set from it. (An
-        // emulator limits nothing, and needs those arenas itself when there are no mappings left.)
+        // When a thread first allocates, it would map 128 MiB for an arena of its own. That may
+        // happen at any time, even after a test has read the process's size and before it has set a
+        // limit from it. (An emulator limits nothing, and needs those arenas itself when no
+        // mappings are left.)
         if emulator().is_none() {
             command.env("MALLOC_ARENA_MAX", "1");
         }
@@ -53,20 +54,20 @@ impl Process {
         self
     }
 
-    /// Adds settings to `GODEBUG`, behind those that all of the suite has.
+    /// Adds settings to `GODEBUG`, behind those of the whole suite.
     pub fn also(self, settings: &str) -> Self {
         let said = env::var("GODEBUG").unwrap_or_default();
         self.env("GODEBUG", &format!("{said},{settings}"))
     }
 
-    /// Starts it, with pipes to and from it.
+    /// Starts the process, with pipes to and from it.
     pub fn start(mut self) -> Child {
         self.0.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         self.0.spawn().expect("a process can be made")
     }
 
-    /// Starts it, and waits until what it has written to stderr is enough, or it has ended; then
-    /// ends it. Returns what it has written.
+    /// Starts the process, and waits until its output on stderr is enough, or it has ended. Then
+    /// ends it. Returns its output.
     pub fn until(self, enough: impl Fn(&str) -> bool) -> String {
         let mut child = self.start();
         let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
@@ -77,7 +78,8 @@ impl Process {
         text
     }
 
-    /// Starts it, and closes its stdin when it has written `text` to stderr. Waits for its end.
+    /// Starts the process, and closes its stdin once it has written `text` to stderr. Waits for its
+    /// end.
     pub fn end_after(self, text: &str) -> Ended {
         let mut child = self.start();
         let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
@@ -91,26 +93,26 @@ impl Process {
         Ended { status, stderr: String::from_utf8_lossy(&read).into_owned() }
     }
 
-    /// A debugger that starts it.
+    /// Returns the command of a debugger that starts the process.
     pub fn under(self, mut debugger: Command) -> Command {
         debugger.arg("--args");
         self.started_by(debugger).0
     }
 
-    /// The same, started by a program whose last arguments say so.
+    /// Returns this process, started by a program whose last arguments name it.
     pub fn started_by(self, mut program: Command) -> Process {
         program.arg(self.0.get_program()).args(self.0.get_args());
         Process(self.with_settings(program))
     }
 
-    /// The same, of this binary's copy.
+    /// Returns this process, but of a copy of the binary.
     pub fn of_copy(self, path: &Path) -> Process {
         let mut copy = Command::new(path);
         copy.stdin(Stdio::null());
         Process(self.with_settings(copy))
     }
 
-    /// Another command, with the environment of this.
+    /// Returns another command with this one's environment.
     fn with_settings(&self, mut command: Command) -> Command {
         for (name, value) in self.0.get_envs() {
             match value {
@@ -121,7 +123,7 @@ impl Process {
         command
     }
 
-    /// Starts it, and waits for its end.
+    /// Starts the process, and waits for its end.
     pub fn end(mut self) -> Ended {
         let output = self.0.output().expect("a process can be made");
         if env::args().any(|arg| arg == "--nocapture") {
@@ -138,14 +140,14 @@ pub fn wait_for_end_of_stdin() {
     io::stdin().read_to_end(&mut Vec::new()).expect("it can be read");
 }
 
-/// How a process ended, and what it wrote to stderr.
+/// The end of a process, and what it wrote to stderr.
 pub struct Ended {
     pub status: ExitStatus,
     pub stderr: String,
 }
 
 impl Ended {
-    /// Fails unless it ended like this: `exit status: 0`, `signal: 11`.
+    /// Fails unless the process ended like this: `exit status: 0`, `signal: 11`.
     #[track_caller]
     pub fn with(&self, status: &str) -> &Self {
         let ended = self.status.to_string();
@@ -154,14 +156,14 @@ impl Ended {
         self
     }
 
-    /// Fails unless it wrote this.
+    /// Fails unless the process wrote this.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {
         assert!(self.stderr.contains(text), "expected {text:?} in:\n{}", self.stderr);
         self
     }
 
-    /// Fails if it wrote anything.
+    /// Fails if the process wrote anything.
     #[track_caller]
     pub fn says_nothing(&self) {
         assert_eq!(self.stderr, "");

@@ -1,4 +1,4 @@
-//! What tests ask of random numbers.
+//! Random numbers for tests.
 
 #[path = "../../common/rng.rs"]
 pub mod random;
@@ -10,7 +10,8 @@ pub use random::{Rng, number};
 use super::explored::explores;
 
 impl Rng {
-    /// A generator whose seed is printed if the test fails; in many schedules, each chooses it.
+    /// Returns a generator whose seed is printed if the test fails. In an exploration, each
+    /// schedule chooses the numbers.
     pub fn seeded() -> Self {
         if explores() {
             return Rng::new(choose(1 << 16) as u64);

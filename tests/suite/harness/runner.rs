@@ -1,5 +1,5 @@
-//! What the command line asks for: some of the tests, several at a time. The words are those of
-//! std's harness.
+//! Runs the tests that the command line selects, several at a time. The options and output are
+//! those of std's harness.
 
 use std::any::Any;
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::limit;
 use super::{Test, Tests};
 
-/// How many tests are named that took longest.
+/// The number of slowest tests to name.
 const SLOWEST: usize = 5;
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Arguments {
                 "--test-threads" => {
                     found.threads = Some(value()?.parse().map_err(|_| "a number of threads")?)
                 }
-                // `Process::end` looks for it.
+                // `Process::end` looks for this argument.
                 "--nocapture" => {}
                 other if other.starts_with('-') => return Err(format!("unknown option {other}")),
                 filter => found.filters.push(filter.to_owned()),
@@ -56,7 +56,8 @@ impl Arguments {
         if self.exact { name == filter } else { name.contains(filter) }
     }
 
-    /// Whether a test is asked for: a slow one by its whole name, or where slow ones run.
+    /// Returns whether a test is wanted. A slow test is wanted by its whole name, or where slow
+    /// tests run.
     fn wants(&self, test: &Test) -> bool {
         let name = test.name();
         let named = self.exact && !self.filters.is_empty();
@@ -66,7 +67,7 @@ impl Arguments {
     }
 }
 
-/// A test that has ended: why it failed, if it did, and how long it took.
+/// A test that has ended: the cause of its failure, if it failed, and its time.
 struct Ended {
     name: &'static str,
     failure: Option<String>,
@@ -87,7 +88,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
 }
 
-/// Runs the tests that the command line asks for, or lists them.
+/// Runs the tests that the command line selects, or lists them.
 pub fn main(tests: &[Test]) -> ExitCode {
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
@@ -120,8 +121,8 @@ pub fn main(tests: &[Test]) -> ExitCode {
     report(ended.into_inner().expect("nothing fails with it"), tests.len() - wanted.len(), began.elapsed())
 }
 
-/// How many tests run at a time if the command line doesn't say: two for each processor, as a test
-/// waits for half of its time.
+/// Returns how many tests run at a time by default: two for each processor, as a test waits for
+/// half of its time.
 fn threads() -> usize {
     2 * thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,18 +1,17 @@
-//! System calls that are refused, as a container's profile does it.
+//! System calls that are refused, as by a container's profile.
 
 use std::ptr;
 
 /// Why a test that needs this is skipped in an emulator.
 pub const NO_FILTER: &str = "it has no filters of system calls";
 
-/// From here on the system call fails with `errno`, on this thread and those that it makes; if
-/// there is a `second` argument, only with that.
+/// Makes the system call fail with `errno` from here on, on this thread and the threads that it
+/// makes; with a `second`, only if that is the second argument.
 pub fn refuse(number: libc::c_long, second: Option<u32>, errno: libc::c_int) {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    // The fields of seccomp_data: the number, and from byte 16 on the arguments, the lower half
-    // first.
+    // Offsets in seccomp_data: the number, and from byte 16 on the arguments, lower half first.
     const NUMBER: u32 = 0;
     const SECOND: u32 = 24;
     let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
@@ -26,7 +25,7 @@ pub fn refuse(number: libc::c_long, second: Option<u32>, errno: libc::c_int) {
         step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
     ]);
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the kernel reads the program, which ends in a return on each way.
+    // SAFETY: the kernel reads the program, each path of which ends in a return.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, ptr::from_ref(&program)), 0);

@@ -1,4 +1,4 @@
-//! What tests of sockets share.
+//! Functions that tests of sockets share.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use gosched::{blocking, go};
 
 use crate::harness::polled::{MS, stream_pair};
 
-/// A stream of std's, or one of ours.
+/// A stream of std's, or of this crate's.
 pub trait Stream: AsFd + Send + Sync + Sized {
     fn pair() -> (Self, Self);
     fn get(&self, buf: &mut [u8]) -> io::Result<usize>;
@@ -41,7 +41,7 @@ macro_rules! streams {
                 }
 
                 fn end(&self, how: Shutdown) {
-                    // The stream may be at an end.
+                    // The stream may have ended.
                     let _ = self.shutdown(how);
                 }
 
@@ -69,14 +69,15 @@ fn in_blocking_mode(stream: net::TcpStream) -> net::TcpStream {
     stream
 }
 
-/// Listens at an address of this process's own: no other process gets the port when this is closed.
+/// Listens at an address of this process's own: no other process gets the port after this one has
+/// closed it.
 pub fn listen() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind((own_ip(), 0)).unwrap();
     let addr = listener.local_addr().unwrap();
     (listener, addr)
 }
 
-/// An address of this machine that no other process takes.
+/// Returns an address of this machine that no other process uses.
 pub fn own_ip() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 | high, middle, low)
@@ -100,13 +101,13 @@ fn set<T>(socket: &impl AsFd, option: libc::c_int, value: T) {
     assert_eq!(ret, 0);
 }
 
-/// Makes a close break the connection, as the other end notices. (The other end of a local socket
-/// notices that, too, if there is something that wasn't read.)
+/// Makes a close break the connection, which the other end notices. (The other end of a local
+/// socket notices that, too, if there is unread data.)
 pub fn to_be_reset(socket: &impl AsFd) {
     set(socket, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
-/// Makes the close wait until what was written has arrived, for an hour at most.
+/// Makes the close wait until all written data have arrived, for an hour at most.
 pub fn to_linger(socket: &impl AsFd) {
     set(socket, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 3600 });
 }
@@ -116,7 +117,7 @@ pub fn small_buffer(socket: &impl AsFd) {
     set(socket, libc::SO_SNDBUF, 8192);
 }
 
-/// Opens as many descriptors as there can be.
+/// Opens as many descriptors as possible.
 pub fn all_descriptors() -> Vec<File> {
     let mut all = Vec::new();
     loop {

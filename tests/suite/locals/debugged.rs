@@ -30,7 +30,7 @@ fn debuggee() {
             _ = rx.recv();
         })
     });
-    // On one P it is sysmon that has the others run: afterwards it is there.
+    // On one P, sysmon makes the others run, so sysmon exists afterwards.
     while WAITING.load(Ordering::Relaxed) < 2 {
         check();
     }
@@ -44,7 +44,7 @@ fn debuggee() {
 }
 
 fn gdb_shows_thread_locals(test: Test) {
-    // The build leaves the tests' own types out, unless it is told otherwise: it takes longer.
+    // By default the build leaves out the types of the tests: with them it takes longer.
     if env::var_os("GOSCHED_TYPES").is_none() {
         return test.skip("the tests' types aren't in the debug information; `.ci/full debug` has them");
     }

@@ -48,12 +48,12 @@ thread_local! {
     static USED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Leaves something for a destructor.
+/// Leaves a value for a destructor.
 fn leave() {
     COUNTED.with_borrow_mut(|counted| assert!(counted.replace(Counted(1)).is_none(), "another one's"));
 }
 
-/// How many were dropped since the last time.
+/// Returns how many values were dropped since the last call.
 fn dropped() -> usize {
     DROPPED.swap(0, Ordering::SeqCst)
 }
@@ -134,7 +134,7 @@ fn keys_of_the_c_library(test: Test) {
         leave();
     }
     with_procs(test, || {
-        // The first block of keys, and others.
+        // Keys of the first block, and others.
         let keys: Vec<_> = (0..40)
             .map(|_| {
                 let mut key = 0;
@@ -155,12 +155,12 @@ fn keys_of_the_c_library(test: Test) {
             }
         });
         assert_eq!(dropped(), 30 * 11);
-        // SAFETY: nobody uses them any more.
+        // SAFETY: nobody uses the keys any more.
         keys.into_iter().for_each(|key| assert_eq!(unsafe { libc::pthread_key_delete(key) }, 0));
     });
 }
 
-/// A key's destructor doesn't get what was set for a deleted key with the same number.
+/// A key's destructor doesn't get a value that was set for a deleted key with the same number.
 fn a_key_that_was_made_again(test: Test) {
     unsafe extern "C" fn count(value: *mut c_void) {
         DROPPED.fetch_add(value.addr(), Ordering::SeqCst);
@@ -185,13 +185,13 @@ fn a_key_that_was_made_again(test: Test) {
         });
         let key = again.join().unwrap();
         assert_eq!(dropped(), 0);
-        // SAFETY: nobody uses it any more.
+        // SAFETY: nobody uses the key any more.
         assert_eq!(unsafe { libc::pthread_key_delete(key) }, 0);
     });
 }
 
-/// Where nobody joins it, its result is dropped on it; and what that uses, too.
-/// It is dropped while there are thread-locals, also those that the goroutine has used.
+/// If nobody joins the goroutine, it drops its own result, and everything that the result uses. The
+/// thread-locals still exist then, including those that the goroutine has used.
 fn what_a_result_uses_that_nobody_takes(test: Test) {
     thread_local!(static LOG: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) });
 
@@ -227,7 +227,7 @@ fn what_its_result_uses(test: Test) {
     with_procs(test, || {
         let before = DROPPED.load(Ordering::SeqCst);
         for _ in 0..50 {
-            // Whose handle is dropped after its end has its result dropped by that.
+            // If a handle is dropped after the end of the goroutine, it drops the result.
             let (go, gone) = gosched::chan::bounded::<()>(0);
             drop(own(move || {
                 _ = gone.recv();
@@ -242,8 +242,8 @@ fn what_its_result_uses(test: Test) {
     });
 }
 
-/// The function has returned, and a destructor waits: the handle may be dropped, or joined, or was
-/// before.
+/// The function has returned, and a destructor waits. The handle is dropped or joined meanwhile, or
+/// was before.
 fn a_result_while_destructors_run(test: Test) {
     struct Waits(Sender<()>, Receiver<()>);
     impl Drop for Waits {
@@ -303,7 +303,7 @@ fn a_result_while_destructors_run(test: Test) {
     });
 }
 
-/// One that is iterated over to its end, and one that is dropped before.
+/// One generator is iterated to its end, and one is dropped before its end.
 fn of_a_generator(test: Test) {
     with_procs(test, || {
         for n in [4, 2] {
@@ -354,7 +354,7 @@ fn in_a_scope(test: Test) {
     });
 }
 
-/// What a block has beside itself goes with its page, and the next one there has its own.
+/// Memory that a block has elsewhere is freed with its page, and the next block there gets its own.
 fn memory_goes_back(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -371,8 +371,8 @@ fn memory_goes_back(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// A destructor that sets its key again each time isn't called for ever, and the next goroutine
-/// finds nothing: of keys in the control block, and of others.
+/// A destructor that sets its key again each time isn't called forever, and the next goroutine
+/// finds nothing. This tests keys in the control block, and others.
 fn a_key_that_is_set_again_and_again(test: Test) {
     static KEYS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
 
@@ -407,7 +407,7 @@ fn a_key_that_is_set_again_and_again(test: Test) {
     });
 }
 
-/// What a thread has besides: the C library's.
+/// A thread's other data: the C library's.
 mod libcs {
     use std::ffi::{c_int, c_ulong, c_void};
 
@@ -435,13 +435,14 @@ mod libcs {
         pub before: *const c_void,
     }
 
-    /// Adds to the calling thread's list of what is to be called when it is canceled, for good.
+    /// Adds an entry to the calling thread's list of functions to call at its cancellation, and
+    /// keeps the entry.
     pub fn push_cleanup() -> &'static Cleanup {
         type Push = unsafe extern "C" fn(*mut Cleanup, *const c_void, *const c_void);
 
         let null = std::ptr::null;
         let new = Box::leak(Box::new(Cleanup { routine: null(), arg: null(), kind: 0, before: null() }));
-        // SAFETY: a function that pthread.h had for C until 2006, and that is there still.
+        // SAFETY: a function that pthread.h offered to C until 2006, and that still exists.
         unsafe {
             let push = libc::dlsym(libc::RTLD_DEFAULT, c"_pthread_cleanup_push".as_ptr());
             assert!(!push.is_null());
@@ -452,10 +453,10 @@ mod libcs {
     }
 }
 
-/// Each finds what a new thread does, and leaves something else.
+/// Each goroutine finds what a new thread finds, and leaves something else.
 fn the_c_librarys_own(test: Test) {
     with_procs(test, || {
-        // SAFETY: this thread's, or goroutine's.
+        // SAFETY: this thread's, or this goroutine's.
         let programs = unsafe { libcs::__res_state() }.addr();
         for _ in 0..50 {
             own(move || {
@@ -484,12 +485,12 @@ fn the_c_librarys_own(test: Test) {
     });
 }
 
-/// A robust mutex that an ended goroutine has locked still isn't touched when the next one locks
-/// another.
+/// An ended goroutine has left a robust mutex locked. Locking another mutex on the next goroutine
+/// doesn't touch it.
 fn robust_mutexes_are_its_own(test: Test) {
     const SIZE: usize = size_of::<libc::pthread_mutex_t>();
 
-    /// One that stays.
+    /// Returns a mutex that is never freed.
     fn robust() -> *mut libc::pthread_mutex_t {
         let mutex = Box::into_raw(Box::new(libc::PTHREAD_MUTEX_INITIALIZER));
         // SAFETY: places for what is made.

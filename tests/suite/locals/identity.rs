@@ -1,4 +1,4 @@
-//! Which thread a goroutine is.
+//! The identity of a goroutine as a thread.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -51,7 +51,7 @@ fn the_c_librarys(test: Test) {
             proc_systemstack(|| assert_eq!(id(), before));
             before
         });
-        // Those of goroutines that have ended are used again.
+        // Ids of goroutines that have ended are used again.
         assert!(ids.into_iter().collect::<HashSet<_>>().len() > 1);
     });
 }
@@ -62,7 +62,8 @@ fn proc_systemstack(f: impl FnOnce()) {
     unsafe { proc::systemstack(f) };
 }
 
-/// One that parks while it panics goes on where it likes, and nobody else seems to panic.
+/// A goroutine that parks while it panics continues on any thread, and no other goroutine seems to
+/// panic.
 fn panics_are_its_own(test: Test) {
     struct Parks;
     impl Drop for Parks {
@@ -155,7 +156,7 @@ fn a_child(test: Test) {
     });
 }
 
-/// The C library has every thread change them, by a signal.
+/// The C library makes every thread change its credentials, by a signal.
 fn its_credentials(test: Test) {
     with_procs(test, || {
         let over = Arc::new(AtomicBool::new(false));

@@ -1,10 +1,10 @@
-//! Code that meets the end of its stack, on aarch64.
+//! Code that reaches the end of its stack, on aarch64.
 
 use std::arch::{asm, global_asm};
 
-// Code with a frame map: it grows by a check by hand, with the address of a local in its frame
-// twice, at 8 and 16 below the frame pointer. Returns whether the first has moved with the stack,
-// plus 2 if the second has.
+// Code with a frame map. A check written by hand makes its stack grow, while the address of a local
+// is in its frame twice, at 8 and 16 below the frame pointer. Returns whether the first has moved
+// with the stack, plus 2 if the second has.
 global_asm!(
     ".p2align 4",
     ".globl mapped, mapped_end",
@@ -39,7 +39,7 @@ unsafe extern "C" {
     pub fn mapped_end();
 }
 
-/// Calls morestack where no check does, for more than any thread has.
+/// Calls morestack from code without a check, for more stack than any thread has.
 pub fn ask_for_stack() {
     // SAFETY: it changes no register but these.
     unsafe {
@@ -47,7 +47,7 @@ pub fn ask_for_stack() {
     };
 }
 
-/// Calls `f` with some bytes less of stack.
+/// Calls `f` with `bytes` bytes less of stack.
 pub fn call_below(bytes: usize, f: extern "C" fn()) {
     // SAFETY: calls a function without arguments; sp is back when it has returned.
     unsafe {

@@ -20,15 +20,15 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// What every processor has.
+    /// The registers that every processor has.
     pub const LEAST: Vectors = Vectors::Simd;
 
-    /// All that this processor has.
+    /// Returns the largest set that this processor has.
     pub fn of_this_processor() -> Vectors {
         if is_aarch64_feature_detected!("sve") { Vectors::Sve } else { Vectors::Simd }
     }
 
-    /// How many words a vector register has; a predicate register has as many bytes.
+    /// Returns how many words a vector register has. A predicate register has as many bytes.
     fn words(self) -> usize {
         match self {
             Vectors::Simd => 2,
@@ -44,14 +44,14 @@ impl Vectors {
     }
 }
 
-/// What the registers are.
+/// The values of the registers.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// x0 to x30. x0 is how many rounds are left.
+    /// x0 to x30. x0 counts the rounds that are left.
     general: [u64; 31],
     nzcv: u64,
-    /// From sp on.
+    /// The words from sp on.
     stack: [u64; 8],
     fpcr: u64,
     fpsr: u64,
@@ -72,7 +72,7 @@ const FPCR: u64 = 0x1f << 22;
 const FPSR: u64 = 1 << 27 | 0x9f;
 
 impl Held {
-    /// Nothing yet.
+    /// All zeros.
     pub fn zero() -> Self {
         Held {
             general: [0; 31],
@@ -119,9 +119,9 @@ impl Held {
         held
     }
 
-    /// The values that are in a register or on the stack at each instruction of the loop. That
-    /// excludes x0, x2, x4 to x6, x9 and a vector, which the loop changes, and x16, x17 and x30,
-    /// which a check needs.
+    /// Returns the values that are in a register or on the stack at each instruction of the loop.
+    /// That excludes x0, x2, x4 to x6, x9 and a vector, which the loop changes, and x16, x17 and
+    /// x30, which a check needs.
     pub fn kept(&self) -> BTreeSet<u64> {
         let changed = [0, 2, 4, 5, 6, 9, 16, 17, 30];
         let general = (0..31).filter(|i| !changed.contains(i)).map(|i| self.general[i]);
@@ -129,12 +129,12 @@ impl Held {
         vectors.filter(|&word| word != 0).chain(general).chain(self.stack).collect()
     }
 
-    /// Everything that was stored.
+    /// Returns everything that was stored.
     pub(super) fn comparable(&self) -> Self {
         self.clone()
     }
 
-    /// The expected values after the loop. The loop adds up what the flags say, once from x1 and
+    /// Returns the expected values after the loop. The loop adds up the flags, once from x1 and
     /// once from x7.
     pub(super) fn after(&self) -> Self {
         let x = &self.general;
@@ -153,7 +153,7 @@ impl Held {
     }
 }
 
-/// How many instructions a loop has.
+/// The number of instructions of a loop.
 const INSTRUCTIONS: usize = 18;
 
 unsafe extern "C" {
@@ -166,7 +166,7 @@ unsafe extern "C" {
     static held_sve_table: [usize; INSTRUCTIONS];
 }
 
-/// The loop that holds these.
+/// Returns the loop that holds these registers.
 pub fn held(vectors: Vectors, stops: Stops) -> Loop {
     match (stops, vectors) {
         (Stops::Anywhere, Vectors::Simd) => held_simd,
@@ -176,7 +176,7 @@ pub fn held(vectors: Vectors, stops: Stops) -> Loop {
     }
 }
 
-/// The addresses of the instructions of a loop that is interrupted.
+/// Returns the addresses of the instructions of a loop that is interrupted.
 pub fn instructions(vectors: Vectors) -> &'static [usize] {
     // SAFETY: tables that the linker has filled.
     unsafe {
@@ -197,7 +197,7 @@ pub fn instructions(vectors: Vectors) -> &'static [usize] {
 //     sp ---> | 8 words                        |
 global_asm!(
     ".arch_extension sve",
-    // These change x9; x0 is what to load, or where to store.
+    // These change x9. x0 is where to load from, or where to store.
     ".macro VECTORS insn, letter",
     "add x9, x0, #{vectors}",
     ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31",
@@ -232,7 +232,7 @@ global_asm!(
     "add x9, x0, #{ffr}",
     "str p0, [x9]",
     ".endm",
-    // The registers that a call preserves, to or from the stack.
+    // Moves the registers that a call preserves to or from the stack.
     ".macro CALLERS insn",
     "\\insn x19, x20, [sp, #96]",
     "\\insn x21, x22, [sp, #112]",
@@ -245,7 +245,7 @@ global_asm!(
     "\\insn d12, d13, [sp, #224]",
     "\\insn d14, d15, [sp, #240]",
     ".endm",
-    // An instruction of a loop, noted in the table of the function.
+    // An instruction of a loop, noted in the function's table.
     ".macro IN_LOOP instruction:vararg",
     "9:",
     ".pushsection .data.rel.ro, \"aw\"",
@@ -313,8 +313,8 @@ global_asm!(
     "mov x17, xzr",
     "mov x30, xzr",
     ".endif",
-    // The loop undoes its changes, except to x0, which counts, and to what depends on the flags. An
-    // emulator interrupts code only where a branch leads: hence the two branches to the next
+    // The loop undoes its changes, except to x0, which counts, and to results of the flags. An
+    // emulator interrupts code only at the target of a branch: hence the two branches to the next
     // instruction.
     "IN_LOOP sub x0, x0, #1",
     "IN_LOOP msr nzcv, x1",

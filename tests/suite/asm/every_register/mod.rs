@@ -1,6 +1,6 @@
-//! Loops in assembly that hold every register of the processor, and their stack's lowest words,
-//! with known values, and say at the end what is there. Some check their stack, and hold what a
-//! check preserves.
+//! Loops in assembly that hold known values in every register of the processor and in the lowest
+//! words of their stack, and store at the end what they find there. Some loops check their stack,
+//! and hold only the registers that a check preserves.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -14,10 +14,10 @@ pub use aarch64::*;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::*;
 
-/// What a loop is made for.
+/// The purpose of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stops {
-    /// It is interrupted, anywhere.
+    /// It is interrupted at any instruction.
     Anywhere,
     /// It checks its stack.
     AtChecks,
@@ -32,13 +32,13 @@ unsafe extern "C" {
     static held_end: u8;
 }
 
-/// The code of the loops that are interrupted.
+/// Returns the code of the loops that are interrupted.
 pub fn code() -> Range<usize> {
     (&raw const held_begin).addr()..(&raw const held_end).addr()
 }
 
 impl Held {
-    /// Fails with all that is there, if `found` isn't what must be there after the loop.
+    /// Fails, and prints all values, if `found` differs from the expected values after the loop.
     pub fn check(&self, found: &Held) {
         let (expected, found) = (self.after(), found.comparable());
         if found != expected {

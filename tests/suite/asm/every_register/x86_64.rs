@@ -19,10 +19,10 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// What every processor has.
+    /// The registers that every processor has.
     pub const LEAST: Vectors = Vectors::Sse;
 
-    /// All that this processor has.
+    /// Returns the largest set that this processor has.
     pub fn of_this_processor() -> Vectors {
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
             Vectors::Avx512
@@ -34,7 +34,7 @@ impl Vectors {
     }
 }
 
-/// What the registers are.
+/// The values of the registers.
 #[repr(C, align(64))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
@@ -43,7 +43,7 @@ pub struct Held {
     /// rax, rcx, rdx, rbx, rbp, rsi, rdi, r8 to r15.
     general: [u64; 15],
     flags: u64,
-    /// Below rsp, from the top. The remaining `rounds` come after it.
+    /// The words below rsp, from the top. The remaining `rounds` follow.
     red_zone: [u64; 15],
     rounds: u64,
     x87: [i64; 8],
@@ -51,7 +51,7 @@ pub struct Held {
     fcw: u32,
 }
 
-/// Where these are in `general`.
+/// The positions of these in `general`.
 const RAX: usize = 0;
 const RCX: usize = 1;
 const RDX: usize = 2;
@@ -61,11 +61,11 @@ const R11: usize = 10;
 
 /// The direction flag; the loops change the others.
 const FLAGS: u64 = 1 << 10;
-/// The sticky bits of mxcsr are as they come.
+/// The loops don't set the sticky bits of mxcsr.
 const MXCSR_CONTROL: u32 = 0xffc0;
 
 impl Held {
-    /// Nothing yet.
+    /// All zeros.
     pub fn zero() -> Self {
         Held {
             vectors: [[0; 8]; 32],
@@ -115,9 +115,9 @@ impl Held {
         held
     }
 
-    /// The values that are in a register or in the red zone at each instruction of the loop. That
-    /// excludes rax, rbx, r9, some vectors and a word of the red zone, which the loop changes, and
-    /// r10 and r11, which a check needs.
+    /// Returns the values that are in a register or in the red zone at each instruction of the
+    /// loop. That excludes rax, rbx, r9, some vectors and a word of the red zone, which the loop
+    /// changes, and r10 and r11, which a check needs.
     pub fn kept(&self) -> BTreeSet<u64> {
         let general = [1, 2, 4, 5, 6, 7, 11, 12, 13, 14].map(|i| self.general[i]);
         let vectors = (0..32).filter(|i| ![0, 15, 16].contains(i)).flat_map(|i| self.vectors[i]);
@@ -125,7 +125,7 @@ impl Held {
         vectors.filter(|&word| word != 0).chain(general).chain(red_zone).collect()
     }
 
-    /// What was stored, without the bits that the loop doesn't set.
+    /// Returns the stored values, without the bits that the loop doesn't set.
     pub(super) fn comparable(&self) -> Self {
         let mut comparable = self.clone();
         comparable.flags &= FLAGS;
@@ -133,7 +133,8 @@ impl Held {
         comparable
     }
 
-    /// The expected values after the loop, which counts, and subtracts the borrow of a comparison.
+    /// Returns the expected values after the loop, which counts, and subtracts the borrow of a
+    /// comparison.
     pub(super) fn after(&self) -> Self {
         let mut after = self.comparable();
         after.general[RAX] = self.general[RAX].wrapping_add(self.rounds);
@@ -144,7 +145,7 @@ impl Held {
     }
 }
 
-/// How many instructions a loop has.
+/// The number of instructions of a loop.
 const INSTRUCTIONS: usize = 17;
 
 unsafe extern "C" {
@@ -159,7 +160,7 @@ unsafe extern "C" {
     static held_avx512_table: [usize; INSTRUCTIONS];
 }
 
-/// The loop that holds these.
+/// Returns the loop that holds these registers.
 pub fn held(vectors: Vectors, stops: Stops) -> Loop {
     match (stops, vectors) {
         (Stops::Anywhere, Vectors::Sse) => held_sse,
@@ -171,7 +172,7 @@ pub fn held(vectors: Vectors, stops: Stops) -> Loop {
     }
 }
 
-/// The addresses of the instructions of a loop that is interrupted.
+/// Returns the addresses of the instructions of a loop that is interrupted.
 pub fn instructions(vectors: Vectors) -> &'static [usize] {
     // SAFETY: tables that the linker has filled.
     unsafe {
@@ -240,7 +241,7 @@ global_asm!(
     ".endr",
     "vzeroupper",
     ".endm",
-    // An instruction of a loop, noted in the table of the function.
+    // An instruction of a loop, noted in the function's table.
     ".macro IN_LOOP instruction:vararg",
     "9:",
     ".pushsection .data.rel.ro, \"aw\"",
@@ -323,7 +324,7 @@ global_asm!(
     ".endif",
     "IN_LOOP xor [rsp - 64], r8",
     "IN_LOOP lea r10, [r10 + r11]",
-    // The carry leads from one to the next, and zero to the last.
+    // The carry leads from each branch to the next, and zero to the last.
     "IN_LOOP cmp rcx, rdx",
     "IN_LOOP sbb rbx, 0",
     "IN_LOOP xchg rsi, rdi",

@@ -2,7 +2,7 @@
 
 use std::arch::{asm, naked_asm};
 
-/// What [`with_registers`] loads and stores.
+/// The registers that [`with_registers`] loads and stores.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
@@ -13,8 +13,7 @@ pub struct Registers {
     fpcr: u64,
 }
 
-/// Calls `f` with the registers as in `loaded`, and notes in `found` what they are when it
-/// returns.
+/// Calls `f` with the registers as in `loaded`, and notes in `found` their values when it returns.
 ///
 /// ```text
 ///     | caller's fpcr, found       | 160
@@ -86,8 +85,8 @@ pub unsafe extern "C" fn with_registers(
 }
 
 impl Registers {
-    /// `word(n)` in the n-th register. fpcr goes through all roundings, flush-to-zero and default
-    /// NaN's; without a pattern it is the default.
+    /// Puts `word(n)` into the n-th register. `pattern` selects a rounding, flush-to-zero and
+    /// default NaN's for fpcr; without a pattern fpcr has its default.
     pub fn new(word: impl Fn(u64) -> u64, pattern: Option<u32>) -> Registers {
         Registers {
             x: std::array::from_fn(|i| word(i as u64 + 1)),
@@ -97,14 +96,14 @@ impl Registers {
     }
 }
 
-/// Sets fpcr to what no goroutine starts with, as a C function does that sets the rounding and
-/// returns.
+/// Sets fpcr to a value with which no goroutine starts, like a C function that sets the rounding
+/// and returns.
 pub fn spoil_control_words() {
     // SAFETY: nothing computes before this returns.
     unsafe { asm!("msr fpcr, {}", in(reg) 0x03c0_0000_u64) };
 }
 
-/// Whether it is the default.
+/// Returns whether fpcr has its default.
 pub fn control_words_are_default() -> bool {
     let fpcr: u64;
     // SAFETY: a copy of a register.

@@ -2,7 +2,7 @@
 
 use std::arch::{asm, naked_asm};
 
-/// What [`with_registers`] loads and stores.
+/// The registers that [`with_registers`] loads and stores.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
@@ -17,8 +17,7 @@ pub struct Registers {
     pad: u16,
 }
 
-/// Calls `f` with the registers as in `loaded`, and notes in `found` what they are when it
-/// returns.
+/// Calls `f` with the registers as in `loaded`, and notes in `found` their values when it returns.
 ///
 /// ```text
 ///     | return address             |
@@ -83,9 +82,9 @@ const MXCSR: u32 = 0x1f80;
 const FCW: u16 = 0x037f;
 
 impl Registers {
-    /// `word(n)` in the n-th register. The control words go through all roundings, flush-to-zero
-    /// and denormals-are-zero, and the x87's precisions; without a pattern they are the default
-    /// ones.
+    /// Puts `word(n)` into the n-th register. `pattern` selects a rounding, flush-to-zero and
+    /// denormals-are-zero, and a precision of the x87 for the control words; without a pattern
+    /// these have their defaults.
     pub fn new(word: impl Fn(u64) -> u64, pattern: Option<u32>) -> Registers {
         let (mxcsr, fcw) = pattern.map_or((MXCSR, FCW), |pattern| {
             (
@@ -107,14 +106,14 @@ impl Registers {
     }
 }
 
-/// Sets both control words to what no goroutine starts with, as a C function does that sets the
-/// rounding and returns.
+/// Sets both control words to values with which no goroutine starts, like a C function that sets
+/// the rounding and returns.
 pub fn spoil_control_words() {
     // SAFETY: nothing computes before this returns.
     unsafe { asm!("ldmxcsr [{}]", "fldcw [{}]", in(reg) &(MXCSR | 0xe040), in(reg) &0x0c7f_u16) };
 }
 
-/// Whether both are the defaults.
+/// Returns whether both control words have their defaults.
 pub fn control_words_are_default() -> bool {
     let (mut mxcsr, mut fcw) = (0u32, 0u16);
     // SAFETY: stores both words.

@@ -4,12 +4,11 @@ use std::arch::global_asm;
 
 // Each touches the pages of its frame, and returns.
 //
-// - `probes_constant`: a frame of a few pages, each touched by itself;
-// - `probes_loop`: a loop, in which the frame is found by r11;
-// - `probes_variable`: a function with a frame pointer, whose argument says how much it takes;
-// - `probes_waits`: is in such a loop as long as there is a zero at its argument;
-// - `probes_astray`: never comes to an end, and what its CFI says leads an unwinder to a page that
-//   isn't there.
+// - `probes_constant`: has a frame of a few pages, each touched by an instruction of its own;
+// - `probes_loop`: has a loop, which finds the frame by r11;
+// - `probes_variable`: has a frame pointer, and takes as much as its argument says;
+// - `probes_waits`: stays in such a loop as long as there is a zero at its argument;
+// - `probes_astray`: never ends, and its CFI leads an unwinder to a page that doesn't exist.
 global_asm!(
     ".p2align 4",
     ".globl probes_constant, probes_loop, probes_variable, probes_waits, probes_astray",

@@ -3,7 +3,8 @@
 use std::arch::global_asm;
 use std::ffi::c_void;
 
-/// How many [`keep`] has: one in each register that a call preserves, one in its frame.
+/// The number of secrets of [`keep`]: one in each register that a call preserves, and one in its
+/// frame.
 pub const KEPT: u64 = 20;
 
 global_asm!(
@@ -66,7 +67,7 @@ global_asm!(
     "ret",
 );
 
-/// Does something meanwhile, with the pointer that it is passed.
+/// Called meanwhile, with the pointer that `keep` is given.
 pub type Meanwhile = unsafe extern "C" fn(*mut c_void);
 
 unsafe extern "C" {
@@ -74,5 +75,5 @@ unsafe extern "C" {
     pub fn keep(complement: u64, f: Meanwhile, arg: *mut c_void);
 }
 
-/// No compiler's code has blocks in place of room.
+/// On aarch64, no compiler makes blocks from the heap in place of `alloca`.
 pub const KEEP_IN_ALLOCA: Option<unsafe extern "C" fn(complement: u64, f: Meanwhile)> = None;

@@ -1,4 +1,4 @@
-//! Channels: buffered and not, with and without somebody who waits.
+//! Channels: with and without a buffer, with and without a goroutine that waits.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Waits that end with a context, or with a time; and what goroutines have of their own.
+//! Waits that end with a context, or with a time; and data of goroutines' own.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Goroutines: how they begin, how they end, and who waits for that.
+//! Goroutines: how they begin, how they end, and how others wait for their end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;

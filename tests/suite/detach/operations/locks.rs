@@ -1,4 +1,4 @@
-//! Locks and meeting points: free, and with somebody who waits.
+//! Locks and meeting points: free, and with a goroutine that waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub fn all() -> Vec<Operation> {
             yield_now();
             operation(|| *mutex.lock() += 1);
             other.join().unwrap();
-            // The other may come later, if the global queue has its turn.
+            // The other goroutine may come later, if the global queue has its turn first.
             assert!([11, 20].contains(&*mutex.lock()));
         };
         "unlock a mutex that another waits for" => || {

@@ -1,6 +1,5 @@
-//! Public operations, each with what comes before it and what is looked at afterwards. Between
-//! [`begin`](super::stepper::begin) and [`end`](super::stepper::end) is what a signal may come
-//! into.
+//! Public operations, each with its preparation and its checks. A signal may come between
+//! [`begin`](super::stepper::begin) and [`end`](super::stepper::end).
 
 pub mod chans;
 pub mod contexts;
@@ -12,7 +11,8 @@ pub mod raw;
 pub mod timers;
 pub mod world;
 
-/// Its name, and what does it once. It fails if the result isn't right.
+/// An operation's name, and a closure that performs it once. The closure fails if the result isn't
+/// right.
 pub type Operation = (&'static str, Box<dyn FnMut()>);
 
 /// Lists operations.

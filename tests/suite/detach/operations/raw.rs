@@ -1,4 +1,4 @@
-//! What a runtime is built on, in Rust and in C: of a goroutine on a fixed stack.
+//! Functions on which a runtime is built, in Rust and in C, called by a goroutine on a fixed stack.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -22,7 +22,7 @@ unsafe extern "C" fn count(n: *mut c_void) {
     COUNT.fetch_add(n.addr(), Ordering::Relaxed);
 }
 
-/// Fails unless exactly `n` is counted in the end.
+/// Fails unless the final count is exactly `n`.
 fn counted(n: usize) {
     while COUNT.load(Ordering::Relaxed) < n {
         yield_now();

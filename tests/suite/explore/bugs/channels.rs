@@ -10,8 +10,8 @@ programs! {
     order_of_arrival
 }
 
-/// The wait for a reply times out, so nobody receives the reply, and there is no room for it
-/// elsewhere.
+/// The wait for a reply times out, so nobody receives the reply, and the channel has no room for
+/// it.
 mod reply_too_late {
     use std::sync::Arc;
     use std::time::Duration;
@@ -40,7 +40,7 @@ mod reply_too_late {
     }
 }
 
-/// The receiver of an error returns. The other goroutines try to send their results for ever.
+/// The receiver of an error returns. The other goroutines try forever to send their results.
 mod first_error {
     use std::sync::Arc;
 
@@ -104,7 +104,7 @@ mod send_under_lock {
 }
 
 /// The notifier doesn't wait for the goroutine that it notifies, and nothing keeps the notification
-/// until then.
+/// until that goroutine waits.
 mod lost_notification {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -160,7 +160,7 @@ mod shared_reply {
     }
 }
 
-/// The channel isn't empty at the look, but it is at the receive.
+/// The channel isn't empty when a goroutine looks, but is empty when it receives.
 mod peek_then_receive {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -187,7 +187,7 @@ mod peek_then_receive {
     }
 }
 
-/// Results are assumed to be in the order in which the work was given out.
+/// The program assumes that results come in the order in which the work was given out.
 mod order_of_arrival {
     use gosched::chan::bounded;
     use gosched::scope;

@@ -9,7 +9,7 @@ programs! {
     two_signals_at_once
 }
 
-/// The lock is free between the look at the condition and the wait for it: the signal comes then.
+/// The lock is free between the look at the condition and the wait. The signal comes in between.
 mod missed_signal {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -39,7 +39,7 @@ mod missed_signal {
     }
 }
 
-/// A woken goroutine takes the value that was there when it was woken.
+/// A woken goroutine assumes that the value is still there.
 mod if_not_while {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -81,7 +81,7 @@ mod if_not_while {
     }
 }
 
-/// Producers and consumers wait for one condition, and a notification wakes a goroutine of the
+/// Producers and consumers wait for one condition. A notification wakes a goroutine of the
 /// notifier's own kind.
 mod one_condvar {
     use gosched::scope;
@@ -118,7 +118,7 @@ mod one_condvar {
     }
 }
 
-/// A barrier counts from 0 again: a fast goroutine comes to the next round before a slow one has
+/// A barrier counts from 0 again. A fast goroutine reaches the next round before a slow one has
 /// seen the end of this one.
 mod barrier_reused {
     use gosched::sync::{Condvar, Mutex};
@@ -174,8 +174,8 @@ mod barrier_reused {
     }
 }
 
-/// A writer that is done wakes one waiter. That may be a reader, which lets the next writer go
-/// first, and waits again.
+/// A finished writer wakes one waiter. If that is a reader, it lets the next writer go first, and
+/// waits again.
 mod writers_first {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};
@@ -235,7 +235,7 @@ mod writers_first {
     }
 }
 
-/// A signal is a flag: of two that come at once only one is seen.
+/// A signal is a flag: of two signals at the same time, only one is seen.
 mod two_signals_at_once {
     use gosched::scope;
     use gosched::sync::{Condvar, Mutex};

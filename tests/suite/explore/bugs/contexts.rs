@@ -1,4 +1,4 @@
-//! Bugs with contexts, and with giving up.
+//! Bugs with contexts, and with waits that give up.
 
 programs! {
     result_for_nobody
@@ -41,8 +41,8 @@ mod result_for_nobody {
     }
 }
 
-/// The context hasn't ended when it is asked. It ends during a wait for something that doesn't know
-/// the context.
+/// The context hasn't ended when it is asked. It ends during a wait that doesn't observe the
+/// context.
 mod checked_then_waits {
     use gosched::chan::{Receiver, bounded};
     use gosched::context::Context;
@@ -70,8 +70,8 @@ mod checked_then_waits {
     }
 }
 
-/// The end of a context should wake a goroutine that waits for a condition. It comes between the
-/// look at the context and the wait.
+/// The end of a context should wake a goroutine that waits for a condition. The end comes between
+/// the look at the context and the wait.
 mod woken_outside_the_lock {
     use std::sync::Arc;
 
@@ -106,8 +106,8 @@ mod woken_outside_the_lock {
     }
 }
 
-/// The function that the end of a context begins can't be stopped any more, and so is taken for
-/// done.
+/// The function that runs at the end of a context can't be stopped any more. The program takes it
+/// for done.
 mod cleanup_taken_for_done {
     use std::sync::Arc;
 
@@ -141,8 +141,8 @@ mod cleanup_taken_for_done {
     }
 }
 
-/// The goroutine that makes the context returns, and with that ends it. The one that works under it
-/// may not have begun.
+/// The goroutine that makes the context returns, which ends the context. The goroutine that works
+/// under it may not have begun.
 mod canceler_dropped {
     use gosched::context::{Canceler, Context};
     use gosched::{JoinHandle, go};
@@ -163,7 +163,7 @@ mod canceler_dropped {
     }
 }
 
-/// The reply is late, so the client asks again: the first request is served all the same.
+/// The reply is late, so the client asks again. The first request is served all the same.
 mod done_again_after_timeout {
     use std::time::Duration;
 
@@ -209,8 +209,8 @@ mod done_again_after_timeout {
     }
 }
 
-/// Two servers are asked. The one that is slower than the other, and than the end, has nobody to
-/// reply to.
+/// Two servers are asked. If one is slower than the other, and than the end, nobody receives its
+/// reply.
 mod second_best {
     use std::sync::Arc;
 
@@ -249,7 +249,7 @@ mod second_best {
     }
 }
 
-/// The work takes effect although it was canceled, as its canceler knows.
+/// The work takes effect although it was canceled, and its canceler relies on the cancellation.
 mod commits_when_canceled {
     use gosched::context::Context;
     use gosched::scope;
@@ -290,7 +290,7 @@ mod commits_when_canceled {
     }
 }
 
-/// One of a group fails before it has sent what another one waits for.
+/// One goroutine of a group fails before it has sent a value for which another waits.
 mod waits_for_a_failed_one {
     use gosched::chan::{Receiver, bounded};
     use gosched::context::Context;

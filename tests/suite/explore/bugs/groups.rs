@@ -14,7 +14,7 @@ programs! {
     flights_in_a_circle
 }
 
-/// A goroutine counts itself: the wait may come before that.
+/// Each goroutine counts itself, and the wait may come before that.
 mod add_inside {
     use std::sync::Arc;
 
@@ -37,7 +37,7 @@ mod add_inside {
                 group.done();
             });
         }
-        // Most often all of them have begun then.
+        // Usually all of them have begun by then.
         yield_now();
         let (group, finished) = &*shared;
         group.wait();
@@ -53,7 +53,7 @@ mod add_inside {
     }
 }
 
-/// A worker that finds no job returns without being counted off.
+/// A worker that finds no job returns without calling `done`.
 mod forgotten_done {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -119,7 +119,7 @@ mod reused_group {
     }
 }
 
-/// The goroutine that waits for others holds a lock that one of them takes before it is done.
+/// The goroutine that waits for others holds a lock that one of them takes before it ends.
 mod wait_under_lock {
     use gosched::scope;
     use gosched::sync::{Mutex, WaitGroup};
@@ -154,7 +154,7 @@ mod wait_under_lock {
     }
 }
 
-/// A goroutine is counted off before its result is where it belongs.
+/// A goroutine is counted off before it has stored its result.
 mod done_too_early {
     use gosched::scope;
     use gosched::sync::{Mutex, WaitGroup};
@@ -187,7 +187,7 @@ mod done_too_early {
     }
 }
 
-/// Each goroutine takes its permits one after the other: each has one, and waits for another.
+/// Each goroutine takes its permits one by one: each has one, and waits for another.
 mod permits_one_by_one {
     use gosched::scope;
     use gosched::sync::Semaphore;
@@ -216,7 +216,7 @@ mod permits_one_by_one {
     }
 }
 
-/// A permit isn't given back on a path that is seldom taken.
+/// A rare path doesn't give a permit back.
 mod permit_kept {
     use gosched::chan::{Sender, bounded};
     use gosched::scope;
@@ -250,7 +250,7 @@ mod permit_kept {
     }
 }
 
-/// A goroutine that has got no permit gives one back.
+/// A goroutine that got no permit gives one back.
 mod permit_too_many {
     use gosched::scope;
     use gosched::sync::{Mutex, Semaphore};
@@ -321,8 +321,8 @@ mod once_under_lock {
     }
 }
 
-/// A goroutine that sees that it is time to stop doesn't come to the barrier. One that hasn't seen
-/// it waits there.
+/// A goroutine that sees that it is time to stop doesn't go to the barrier. Another, which hasn't
+/// seen that, waits there.
 mod quits_before_the_barrier {
     use gosched::scope;
     use gosched::sync::{Barrier, Mutex};
@@ -350,7 +350,7 @@ mod quits_before_the_barrier {
 
     pub fn right() {
         program(|barrier, stop, decided| {
-            // One of them decides for both.
+            // One goroutine decides for both.
             if barrier.wait().is_leader() {
                 *decided.lock() = *stop.lock();
             }
@@ -360,7 +360,7 @@ mod quits_before_the_barrier {
     }
 }
 
-/// The work for one key waits for another key's, and that for the first.
+/// The work for one key waits for another key's work, which waits for the first.
 mod flights_in_a_circle {
     use gosched::scope;
     use gosched::sync::SingleFlight;

@@ -12,7 +12,7 @@ programs! {
     initialized_twice
 }
 
-/// A function that holds the lock calls one that takes it, if the page isn't there yet.
+/// A function that holds the lock calls one that takes it, if the page is missing.
 mod double_lock {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -46,7 +46,7 @@ mod double_lock {
     }
 }
 
-/// Two transfers lock the same accounts. Each locks the account first that it takes from.
+/// Two transfers lock the same accounts. Each first locks the account that it takes from.
 mod ab_ba {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -108,7 +108,7 @@ mod philosophers {
 }
 
 /// A reader takes the lock again to read. A writer that has come in between waits for the first
-/// read, and goes before the second.
+/// read, and goes before the second one.
 mod read_twice {
     use gosched::scope;
     use gosched::sync::RwLock;
@@ -166,7 +166,7 @@ mod forgotten_unlock {
     }
 }
 
-/// There is enough money at the look, and less when it is taken.
+/// There is enough money at the look, and less at the withdrawal.
 mod overdraft {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -260,7 +260,7 @@ mod flag_before_value {
     }
 }
 
-/// What was seen under the read lock is old when the write lock is held.
+/// A fact seen under the read lock is outdated once the write lock is held.
 mod initialized_twice {
     use gosched::scope;
     use gosched::sync::RwLock;

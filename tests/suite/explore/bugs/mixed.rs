@@ -1,4 +1,4 @@
-//! Bugs that take several kinds of primitives.
+//! Bugs that involve several kinds of primitives.
 
 programs! {
     lock_and_channel
@@ -14,8 +14,8 @@ programs! {
     loaded_by_then
 }
 
-/// One goroutine holds the lock and waits for the channel. The other waits for the lock, and would
-/// send then.
+/// One goroutine holds the lock and waits for the channel. The other would send, but first waits
+/// for the lock.
 mod lock_and_channel {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -47,8 +47,8 @@ mod lock_and_channel {
     }
 }
 
-/// Two goroutines may read at once, so one may wait for the other, unless a writer has come between
-/// them.
+/// Two readers may hold the lock at once, so one may wait for the other, unless a writer has come
+/// in between.
 mod reader_writer_sender {
     use gosched::chan::{Receiver, bounded};
     use gosched::scope;
@@ -81,7 +81,7 @@ mod reader_writer_sender {
     }
 }
 
-/// The server hasn't stopped at the look, but it has when the job is sent.
+/// The server is running at the look, but has stopped when the job is sent.
 mod stopped_when_submitting {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -115,7 +115,7 @@ mod stopped_when_submitting {
     }
 }
 
-/// The publisher holds the subscribers' lock while it sends. One of them wants to leave, and
+/// The publisher holds the subscribers' lock while it sends. A subscriber that wants to leave
 /// doesn't receive any more.
 mod publish_under_lock {
     use gosched::chan::{Receiver, Sender, bounded};
@@ -152,14 +152,14 @@ mod publish_under_lock {
     }
 }
 
-/// A value that was read before a change is cached after it.
+/// A value read before a change is cached after the change.
 mod stale_cache {
     use gosched::scope;
     use gosched::sync::Mutex;
 
     #[derive(Default)]
     struct Store {
-        /// With a version.
+        /// A row and its version.
         row: Mutex<(u32, u32)>,
         kept: Mutex<Option<(u32, u32)>>,
     }
@@ -205,8 +205,8 @@ mod stale_cache {
     }
 }
 
-/// The ABA problem: the head is what it was, but its successor isn't. A was popped and is back, and
-/// B is gone.
+/// The ABA problem: the head is the same, but its successor isn't. A was popped and is back, and B
+/// is gone.
 mod popped_twice {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -279,7 +279,7 @@ mod popped_twice {
     }
 }
 
-/// Each account is read under its lock, but there was never a moment with that sum of both.
+/// Each account is read under its lock, but both never had that sum at the same moment.
 mod torn_snapshot {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -313,7 +313,7 @@ mod torn_snapshot {
     }
 }
 
-/// Two give up the last reference but one: both see that none is left.
+/// Two goroutines give up the last two references: both see that none is left.
 mod freed_twice {
     use gosched::scope;
     use gosched::sync::Mutex;
@@ -348,7 +348,7 @@ mod freed_twice {
     }
 }
 
-/// A node that hears of no leader in time makes itself the leader, and so does another.
+/// A node that hears of no leader in time makes itself the leader. Another one does, too.
 mod two_leaders {
     use std::time::Duration;
 
@@ -392,7 +392,7 @@ mod two_leaders {
     }
 }
 
-/// A copy is changed, and put in the place of the original, which has changed meanwhile.
+/// A changed copy replaces the original, which has changed meanwhile.
 mod lost_copy {
     use std::sync::Arc;
 
@@ -430,8 +430,8 @@ mod lost_copy {
     }
 }
 
-/// A value that is loaded in the background is assumed to be there by its use, as there is much to
-/// do before.
+/// A value is loaded in the background. The program assumes that it is there at its use, because
+/// much work comes before.
 mod loaded_by_then {
     use std::sync::Arc;
 

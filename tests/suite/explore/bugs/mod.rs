@@ -1,8 +1,8 @@
-//! Small programs with the bugs that the studies of Go's concurrency bugs have found again and
-//! again; each is there twice, wrong and mended.
+//! Small programs with bugs that the studies of Go's concurrency bugs have found again and again.
+//! Each program is there twice, wrong and mended.
 //!
-//! Most of the wrong ones do what they should on nearly every run: what is wrong takes an order of
-//! events that is rare. `tests/schedules` runs them, too, and counts how many runs it takes.
+//! Most wrong programs behave well on nearly every run: the bug needs a rare order of events.
+//! `tests/schedules` runs them, too, and counts the runs until a bug shows.
 
 /// Lists the programs of a file: modules with a function `wrong` and a function `right`.
 macro_rules! programs {
@@ -24,7 +24,7 @@ mod locks;
 mod mixed;
 mod stops;
 
-/// A program with a bug, and the same without.
+/// A program with a bug, and the same program without it.
 #[derive(Clone, Copy)]
 pub struct Program {
     pub name: &'static str,
@@ -32,7 +32,7 @@ pub struct Program {
     pub right: fn(),
 }
 
-/// All of them.
+/// Returns all programs.
 pub fn programs() -> impl Iterator<Item = &'static Program> {
     let files = [
         locks::PROGRAMS,

@@ -1,4 +1,4 @@
-//! Bugs with how goroutines are told to stop.
+//! Bugs with the ways to tell goroutines to stop.
 
 programs! {
     done_or_data
@@ -11,7 +11,7 @@ programs! {
     timer_stopped_too_late
 }
 
-/// There are values, and it is time to stop: chance decides which arm is chosen.
+/// There are values, and it is time to stop: the select chooses an arm at random.
 mod done_or_data {
     use gosched::chan::{Receiver, bounded};
     use gosched::{scope, select};
@@ -44,7 +44,7 @@ mod done_or_data {
     }
 }
 
-/// A stage of a pipeline stops, and the stage before it isn't told.
+/// A stage of a pipeline stops without telling the stage before it.
 mod stage_gives_up {
     use std::sync::Arc;
 
@@ -84,7 +84,7 @@ mod stage_gives_up {
     }
 }
 
-/// The receiver closes the channel when it has enough. The sender takes it for open.
+/// The receiver closes the channel when it has enough. The sender assumes that it is open.
 mod send_after_close {
     use gosched::chan::{Sender, bounded};
     use gosched::scope;
@@ -109,7 +109,8 @@ mod send_after_close {
     }
 }
 
-/// The last producer should close the channel. Two that count at once count as one.
+/// The last producer should close the channel. Two producers that count at the same time count as
+/// one.
 mod last_one_closes {
     use gosched::chan::bounded;
     use gosched::scope;
@@ -148,7 +149,7 @@ mod last_one_closes {
     }
 }
 
-/// A stop is sent for each goroutine that has begun. One that begins later gets none.
+/// One stop is sent for each goroutine that has begun. A goroutine that begins later gets none.
 mod stop_for_each {
     use gosched::chan::{Sender, bounded};
     use gosched::scope;
@@ -179,8 +180,8 @@ mod stop_for_each {
     }
 }
 
-/// A goroutine that was canceled before it had a slot frees one all the same. It frees another's,
-/// or waits for one to free.
+/// A goroutine that was canceled before it had a slot frees one all the same. It frees another's
+/// slot, or waits for a slot to free.
 mod slot_of_another {
     use gosched::chan::{Receiver, bounded};
     use gosched::{scope, select};
@@ -212,8 +213,8 @@ mod slot_of_another {
     }
 }
 
-/// A worker that finds nothing to do closes the channel. Another one that is about to give out work
-/// finds it closed.
+/// A worker that finds nothing to do closes the channel. Another worker, about to give out work,
+/// finds the channel closed.
 mod empty_is_the_end {
     use gosched::chan::{Receiver, Sender, bounded};
     use gosched::scope;
@@ -259,8 +260,8 @@ mod empty_is_the_end {
     }
 }
 
-/// A timer that can't be stopped any more has begun to call its function, but the call needn't have
-/// ended.
+/// A timer that can't be stopped any more has begun to call its function, but the call may still be
+/// running.
 mod timer_stopped_too_late {
     use std::sync::Arc;
     use std::time::Duration;

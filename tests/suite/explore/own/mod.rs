@@ -1,10 +1,11 @@
-//! The crate's own tests in many schedules: what they say of one order holds in each.
-//! `EXPLORE_SCHEDULES` says how many.
+//! The crate's own tests in many schedules: their assertions about one order hold in each.
+//! `EXPLORE_SCHEDULES` sets the number of schedules.
 //!
-//! Other tests have threads, real time, statistics, one goroutine alone, or one that ends by a
-//! panic, which no schedule lets pass; or they look for something again and again, without a yield.
+//! Tests are left out if they use threads, real time, statistics or one goroutine alone, or a
+//! goroutine that ends by a panic, which no schedule lets pass; or if they poll for something
+//! without a yield.
 
-/// Lists tests of other modules, which say that they run [`in_any_order`].
+/// Lists tests of other modules, which name [`in_any_order`] as their runner.
 macro_rules! explored {
     ($($test:ident)*) => {
         /// The same tests in many schedules.

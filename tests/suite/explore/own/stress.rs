@@ -1,4 +1,4 @@
-//! Scenarios of the stress, with few goroutines that do little, in many schedules.
+//! Scenarios of the stress, with few goroutines and little work, in many schedules.
 
 #![allow(dead_code, reason = "the stress has more")]
 
@@ -19,8 +19,8 @@ mod tally;
 #[path = "../../../stress/timers.rs"]
 mod timers;
 
-/// Random numbers for the scenarios, small ones where they say how much is done: each is a choice
-/// of the schedule.
+/// Random numbers for the scenarios, small where they set the amount of work. Each is a choice of
+/// the schedule.
 mod rng {
     use gosched::explore::choose;
     use gosched::yield_now;

@@ -2,9 +2,9 @@
 
 #![cfg_attr(not(feature = "rooms"), allow(dead_code, reason = "the other rooms use the rest of the harness"))]
 
-// What depends on the architecture: assembly, stacks, thread-locals, signals, and the scheduler
-// over them. An emulator runs these alone (`--no-default-features`), as a third of the time is
-// theirs to compile.
+// Rooms that depend on the architecture: assembly, stacks, thread-locals, signals, and the
+// scheduler over them. An emulator runs only these (`--no-default-features`), because they take
+// only a third of the time to compile.
 mod asm;
 mod detach;
 mod harness;

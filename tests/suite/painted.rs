@@ -1,4 +1,4 @@
-//! How much of a stack functions use: painted before, read after.
+//! Measures how much of a stack functions use: the stack is painted before, and read afterwards.
 
 use std::arch::asm;
 use std::ptr;
@@ -8,10 +8,10 @@ use gosched::proc::getg;
 
 const PAINT: u64 = 0x7a17_ed00_7a17_ed00;
 
-/// Bytes below a frame that aren't painted: what painting itself calls is there.
+/// Bytes below a frame that aren't painted: the functions that paint use them.
 const UNPAINTED: usize = if cfg!(debug_assertions) { 512 } else { 128 };
 
-/// A function under test, and what it took and may take; 0 until it has run.
+/// A function under test, with the stack that it took and may take; 0 until it has run.
 pub struct Case {
     name: &'static str,
     f: unsafe fn(),
@@ -24,8 +24,8 @@ impl Case {
         Case { name, f, took: AtomicUsize::new(0), limit: AtomicUsize::new(0) }
     }
 
-    /// Runs it, and notes what it took. It may take `limit(guard)`, for the bytes that are below
-    /// the goroutine's guard.
+    /// Runs the function, and notes the stack that it took. It may take `limit(guard)`, where
+    /// `guard` is the bytes below the goroutine's guard.
     ///
     /// # Safety
     /// As [`bytes_used`].
@@ -37,12 +37,12 @@ impl Case {
         self.took.store(took, Ordering::Release);
     }
 
-    /// Whether it has run.
+    /// Returns whether the function has run.
     pub fn measured(&self) -> bool {
         self.took.load(Ordering::Acquire) != 0
     }
 
-    /// Fails if it took more than it may, or than `most`.
+    /// Fails if the function took more than it may, or than `most`.
     pub fn check(&self, most: usize) {
         let (name, took) = (self.name, self.took.load(Ordering::Relaxed));
         let limit = self.limit.load(Ordering::Relaxed).min(most);
@@ -51,16 +51,15 @@ impl Case {
     }
 }
 
-/// Calls `f`, and returns how many bytes of stack it has used, the frame of this function not among
-/// them.
+/// Calls `f`, and returns how many bytes of stack it has used, without the frame of this function.
 ///
 /// # Safety
 /// On a goroutine with a copying stack, near its base; `f` may be called there.
 #[inline(never)]
 unsafe fn bytes_used(f: unsafe fn()) -> usize {
     let sp: usize;
-    // SAFETY: a copy of a register; and the words from `lo` up to some way below sp are this
-    // goroutine's and not in use. On a goroutine, so getg isn't null.
+    // SAFETY: a copy of a register; and the words from `lo` up to some way below sp belong to this
+    // goroutine and aren't in use. On a goroutine, so getg isn't null.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         asm!("mov {}, rsp", out(reg) sp);

@@ -199,7 +199,7 @@ fn an_overflow_of_its_stack(test: Test) {
     ended.says("stack overflow").says("\"deep\"");
 }
 
-/// The thread ends with its goroutine, and others go on.
+/// The thread ends with its goroutine, and other goroutines go on.
 fn a_locked_thread(test: Test) {
     with_procs(test, || {
         for _ in 0..10 {

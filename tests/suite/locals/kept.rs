@@ -1,4 +1,4 @@
-//! What a goroutine keeps of its thread across a park.
+//! What a goroutine keeps of its thread's state across a park.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -37,8 +37,8 @@ fn note(n: usize) {
     COUNT.set(COUNT.get() + 1);
 }
 
-/// The loop that crashes where goroutines have their thread's: the address of a thread-local is in
-/// a register.
+/// A loop that crashes if goroutines use their threads' thread-locals: the address of a
+/// thread-local stays in a register.
 fn a_list_that_is_pushed_to(test: Test) {
     with_procs(test, || {
         each(50, |i| {
@@ -89,7 +89,7 @@ fn an_address(test: Test) {
 fn errors_of_the_system(test: Test) {
     with_procs(test, || {
         each(20, |i| {
-            // SAFETY: closes nothing; errno is this goroutine's.
+            // SAFETY: closes no descriptor; errno is this goroutine's.
             unsafe {
                 *libc::__errno_location() = i as i32 + 1;
                 moves();
@@ -118,7 +118,7 @@ fn a_lock_of_stds(test: Test) {
     });
 }
 
-/// It is a goroutine's, by its thread's number: it may lock it again, and no other may.
+/// A goroutine holds it, by its thread's number: the goroutine may lock it again, and no other may.
 fn the_lock_of_stdout(test: Test) {
     with_procs(test, || {
         each(4, |i| {
@@ -136,8 +136,8 @@ fn the_lock_of_stdout(test: Test) {
 fn a_recursive_mutex(test: Test) {
     struct Shared(libc::pthread_mutex_t);
     with_procs(test, || {
-        // SAFETY: made here, and used before it goes; locked and unlocked by one goroutine at a
-        // time, as often.
+        // SAFETY: made here, and used before it is dropped. Only one goroutine at a time locks it,
+        // and unlocks it as often.
         unsafe {
             let mut attributes = std::mem::zeroed();
             libc::pthread_mutexattr_init(&mut attributes);
@@ -160,7 +160,7 @@ fn a_recursive_mutex(test: Test) {
     });
 }
 
-/// Allocated by one, and freed by another, on whatever thread.
+/// One goroutine allocates it, and another frees it, on any thread.
 fn memory_of_others(test: Test) {
     with_procs(test, || {
         let (tx, rx) = bounded::<Vec<u8>>(100);
@@ -205,7 +205,7 @@ fn goroutines_without_beside_them(test: Test) {
     });
 }
 
-/// The switch looks at the control words and at the thread-locals together.
+/// The switch compares the control words and the thread-locals together.
 fn how_it_rounds(test: Test) {
     unsafe extern "C" {
         fn fesetround(mode: i32) -> i32;

@@ -1,5 +1,5 @@
-//! Which goroutines have thread-locals of their own: all, unless somebody promises what sharing
-//! them takes.
+//! Which goroutines have thread-locals of their own: all, unless the program promises what sharing
+//! requires.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -27,13 +27,13 @@ tests! {
     kept_where_they_are_stopped
 }
 
-/// Whether the running goroutine has thread-locals of its own.
+/// Returns whether the running goroutine has thread-locals of its own.
 fn has_its_own() -> bool {
     // SAFETY: on a goroutine, whose G stays while it runs.
     unsafe { (*proc::getg()).ext.tp.get() != 0 }
 }
 
-/// Those of main, of one that is made by each way there is, and of a generator.
+/// Returns this for main, for a goroutine made in each way, and for a generator.
 fn each_way() -> [bool; 5] {
     [
         has_its_own(),
@@ -68,19 +68,19 @@ fn mains_end_with_it() {
 }
 
 fn some_share() {
-    // SAFETY: what it runs uses no thread-local.
+    // SAFETY: the goroutine uses no thread-local.
     let lean = unsafe { Builder::new().shared_locals() };
     assert!(!lean.run(has_its_own).unwrap());
     run(|| {
         assert!(!lean.go(has_its_own).unwrap().join().unwrap());
         assert!(lean.own_locals().go(has_its_own).unwrap().join().unwrap());
-        // What one of them makes is of the usual kind.
+        // A goroutine that such a goroutine makes is of the usual kind.
         assert!(lean.go(|| go(has_its_own).join().unwrap()).unwrap().join().unwrap());
     });
 }
 
 fn all_share() {
-    // SAFETY: what runs uses no thread-local.
+    // SAFETY: the goroutines use no thread-local.
     unsafe { set_default_shared_locals() }.unwrap();
     assert_eq!(run(each_way), [false; 5]);
     let own = Builder::new().own_locals();
@@ -109,7 +109,7 @@ fn on_a_goroutine() {
     assert_eq!(said, "gosched::run called on a goroutine: use gosched::go or gosched::scope there");
 }
 
-/// They are asked to stop all the time, and stop at checks.
+/// The goroutines are asked to stop all the time, and stop at checks.
 fn kept_where_they_are_stopped(test: Test) {
     thread_local!(static KEPT: Cell<usize> = const { Cell::new(0) });
 

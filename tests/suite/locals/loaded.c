@@ -1,4 +1,4 @@
-/* A library whose thread-local begins with a value. */
+/* A library whose thread-local has an initial value. */
 static __thread int number = 7;
 
 int *where(void) {

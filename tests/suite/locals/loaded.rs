@@ -1,4 +1,5 @@
-//! Libraries that are loaded while there are such goroutines, and that have thread-locals.
+//! Libraries with thread-locals that are loaded while there are goroutines with thread-locals of
+//! their own.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -20,24 +21,24 @@ const C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locals/loaded.c");
 const STATIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locals/loaded_static.c");
 const CPP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/locals/thrown.cc");
 
-/// Runs `main` as [`with_procs_and`] does, with a library to load.
+/// Calls [`with_procs_and`], with a library to load.
 fn with_library(test: Test, source: &str, main: impl Fn() + Send + Sync) {
     library::with_library(test, source, |named| with_procs_and(test, named, main));
 }
 
-/// A function of the library, which is loaded if it isn't yet, and stays.
+/// Returns a function of the library, which is loaded at the first call, and stays.
 fn function(name: &CStr) -> *mut c_void {
     library::load().function(name)
 }
 
-/// The library's thread-local, one more than before.
+/// Increments the library's thread-local, and returns it.
 fn next() -> c_int {
-    // SAFETY: the type that it has in loaded.c.
+    // SAFETY: its type in loaded.c.
     let next: extern "C" fn() -> c_int = unsafe { std::mem::transmute(function(c"next")) };
     next()
 }
 
-/// Counts from what the thread-local begins with.
+/// Counts from the thread-local's initial value.
 fn count() {
     for n in 8..40 {
         assert_eq!(next(), n);
@@ -54,7 +55,8 @@ fn one_that_is_loaded_before(test: Test) {
     });
 }
 
-/// Its code never asks the C library where its thread-local is. It may be unloaded.
+/// Its code never asks the C library for the address of its thread-local. The library may be
+/// unloaded.
 fn one_that_is_loaded_before_the_first_run(test: Test) {
     library::with_library(test, STATIC, |named| {
         let process = test.process(|| {
@@ -67,7 +69,7 @@ fn one_that_is_loaded_before_the_first_run(test: Test) {
     });
 }
 
-/// There are goroutines that have begun, and homes of those that have ended.
+/// There are goroutines that have begun, and homes of goroutines that have ended.
 fn one_that_is_loaded_meanwhile(test: Test) {
     with_library(test, C, || {
         each(50, |_| moves());
@@ -99,7 +101,7 @@ fn exceptions_of_cpp(test: Test) {
     }
     with_library(test, CPP, || {
         each(50, |i| {
-            // SAFETY: the type that it has in thrown.cc.
+            // SAFETY: its type in thrown.cc.
             let thrown: extern "C" fn(c_int, extern "C" fn()) -> c_int =
                 unsafe { std::mem::transmute(function(c"thrown")) };
             for n in 0..20 {

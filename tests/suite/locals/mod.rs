@@ -1,4 +1,4 @@
-//! Goroutines with their own thread-locals: to the code that they run they are threads.
+//! Goroutines with their own thread-locals. To the code that they run they look like threads.
 
 #[cfg(feature = "rooms")]
 mod debugged;
@@ -37,12 +37,12 @@ fn each<T: Send + 'static>(n: usize, f: impl Fn(usize) -> T + Send + Copy + 'sta
     handles.into_iter().map(|handle| handle.join().unwrap()).collect()
 }
 
-/// Runs `main` with 1, 2 and 8 P's, while goroutines lose their P's wherever they are.
+/// Runs `main` with 1, 2 and 8 P's, while goroutines lose their P's at any point.
 fn with_procs(test: Test, main: impl Fn() + Send + Sync) {
     with_procs_and(test, |process| process, main);
 }
 
-/// The same, in processes that `set` has changed.
+/// Does the same, in processes that `set` has changed.
 fn with_procs_and(test: Test, set: impl Fn(Process) -> Process, main: impl Fn() + Send + Sync) {
     let process = set(test.process(|| run(&main)));
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=2").end().with("exit status: 0");

@@ -1,4 +1,4 @@
-//! Many short-lived goroutines, and many that lose their P's wherever they are.
+//! Many short-lived goroutines, and many that lose their P's at any point.
 //!
 //! `STRESS_LIVES` and `STRESS_SECONDS` make the storms longer.
 
@@ -27,17 +27,17 @@ tests! {
     stopped_anywhere
 }
 
-/// How many goroutines live at a time.
+/// The number of simultaneous goroutines.
 const AT_ONCE: usize = 100;
 
-/// How many times the memory is measured.
+/// The number of measurements of the memory.
 const PARTS: usize = 10;
 
-/// A leak is at least this number of bytes per goroutine: the smallest thing that one has takes
-/// more.
+/// A leak is at least this number of bytes for each goroutine: the smallest part of a goroutine
+/// takes more.
 const LEAK: usize = 100;
 
-/// How many destructors have run.
+/// The number of destructors that have run.
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
 struct Memory(Vec<u8>);
@@ -97,7 +97,8 @@ fn lives(test: Test) {
             }
             eprintln!("{lives} lives; KiB after each tenth of them: {held:?}");
             assert_eq!(DROPPED.load(Ordering::Relaxed), rounds * PARTS * AT_ONCE * 2);
-            // An allocator, or an emulator, may hold more at some time. A leak shows in each part.
+            // An allocator, or an emulator, may hold more memory at times. A leak shows in each
+            // part.
             let least = held[PARTS / 2 - 1..].windows(2).map(|two| two[1].saturating_sub(two[0])).min();
             assert!(least.unwrap() < rounds * AT_ONCE * LEAK / 1024, "a life keeps {LEAK} bytes: {held:?}");
         });
@@ -149,7 +150,7 @@ fn work(rng: &mut Rng, sink: &File) {
     }
 }
 
-/// How long they work by default.
+/// How long the goroutines work by default.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 fn stopped_anywhere(test: Test) {

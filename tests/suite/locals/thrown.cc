@@ -1,5 +1,5 @@
-// Which exceptions a thread has caught and not yet left, and how many are on their way, is in a thread-local of the
-// C++ library. `pause` may go on on another thread.
+// A thread-local of the C++ library records which exceptions a thread has caught and not yet left,
+// and how many are being thrown. `pause` may continue on another thread.
 #include <exception>
 
 namespace {
@@ -19,7 +19,7 @@ void rethrow(void (*pause)()) {
 }
 } // namespace
 
-// Returns `n`, if all that is thrown arrives, and else another number.
+// Returns `n` if all exceptions arrive, and otherwise another number.
 extern "C" int thrown(int n, void (*pause)()) {
     int on_their_way = 0, wrong = 0;
     try {

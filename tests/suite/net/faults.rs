@@ -1,5 +1,6 @@
-//! What goes wrong with connections, on sockets of this machine: resets, half closes, deadlines,
-//! closes, a lack of descriptors. What `std`'s sockets do, and threads that wait, is the measure.
+//! Faults of connections, on sockets of this machine: resets, half closes, deadlines, closes, a
+//! lack of descriptors. The results are compared with those of std's sockets, and of threads that
+//! wait.
 
 use std::io::{self, ErrorKind};
 use std::net::{self, Shutdown};
@@ -30,16 +31,16 @@ tests! {
     descriptors_run_out_while_an_accept_waits
 }
 
-/// Waits until the kernel knows that the other end is gone, which an operation is told.
+/// Waits until the kernel knows that the other end is gone, and reports it to an operation.
 fn until_it_is_gone(stream: &impl AsFd) {
     let mut fds = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: 0, revents: 0 };
     // A signal of the runtime's may end a poll.
-    // SAFETY: the kernel writes one of them.
+    // SAFETY: the kernel writes the one entry.
     while blocking(|| unsafe { libc::poll(&mut fds, 1, -1) }) != 1 {}
 }
 
-/// Lets the goroutine run that stores its G here until it waits; or for a while, as it is a thread
-/// that waits for std's. If neither does yet, a test finds less.
+/// Lets the goroutine that stores its G here run until it waits. For std's sockets, whose waiter is
+/// a thread, waits for a while. If the waiter doesn't wait yet, a test checks less.
 fn until_it_waits_or_a_while_has_passed(waiter: &AtomicPtr<G>) {
     let began = Instant::now();
     while !waits(waiter.load(Ordering::Relaxed)) && began.elapsed() < 20 * MS {
@@ -47,7 +48,7 @@ fn until_it_waits_or_a_while_has_passed(waiter: &AtomicPtr<G>) {
     }
 }
 
-/// What comes of operations: how many bytes, and the last one's error.
+/// The outcome of operations: the number of bytes, and the last operation's error.
 type Outcome = (usize, Option<(ErrorKind, Option<i32>)>);
 
 fn outcome(result: io::Result<usize>) -> Outcome {
@@ -68,7 +69,7 @@ fn read_on(stream: &impl Stream) -> Outcome {
     }
 }
 
-/// Writes until that fails: however much that is.
+/// Writes until a write fails, however much that takes.
 fn write_on(stream: &impl Stream) -> Outcome {
     loop {
         if let Err(error) = stream.put(&[7; 1 << 16]) {
@@ -77,7 +78,7 @@ fn write_on(stream: &impl Stream) -> Outcome {
     }
 }
 
-/// What comes of all operations, one after the other.
+/// Returns the outcomes of all operations, one after the other.
 fn afterwards(stream: &impl Stream) -> Vec<Outcome> {
     let mut outcomes = vec![outcome(stream.error().unwrap().map_or(Ok(0), Err))];
     for _ in 0..2 {
@@ -87,7 +88,8 @@ fn afterwards(stream: &impl Stream) -> Vec<Outcome> {
     outcomes
 }
 
-/// A connection is reset after `sent` while `waits` waits, or, without that, before anybody does.
+/// Resets a connection after `sent`, while `waits` waits, or, without `waits`, before any
+/// operation.
 fn reset<S: Stream>(
     waits: Option<fn(&S) -> Outcome>,
     sent: &[u8],
@@ -141,7 +143,7 @@ fn resets(test: Test) {
         let readers_of_std = resets_of_readers::<net::TcpStream>();
         let writers_of_std = resets_of_writers::<net::TcpStream>();
         assert_eq!((&readers_of_std[0][0], &writers_of_std[0][0]), (&is_reset, &is_reset));
-        // The kernel tells a writer that waits something else than one that comes back.
+        // The kernel reports one error to a writer that waits, and another to one that comes back.
         let of_this_machine = resets_of_readers::<unix::UnixStream>();
         for _ in 0..5 {
             assert_eq!(resets_of_readers::<TcpStream>(), readers_of_std);
@@ -151,7 +153,7 @@ fn resets(test: Test) {
     });
 }
 
-/// What `waits` comes to when one of the two ends is shut down in one direction.
+/// Returns the outcome of `waits` when one of the two ends is shut down in one direction.
 fn shut<S: Stream>((a, b): &(S, S), waits: fn(&S) -> Outcome, by_other: bool, how: Shutdown) -> Outcome {
     scope(|s| {
         let waiting = s.go(|| waits(a));
@@ -191,7 +193,7 @@ fn deadlines_of_an_accept(test: Test) {
         let accepts = || listener.accept().map(drop);
         let _first = TcpStream::connect(addr).unwrap();
         listener.set_read_deadline(Some(Instant::now()));
-        // Although there is one.
+        // The accept times out although there is a connection.
         assert_eq!(kind(accepts()), ErrorKind::TimedOut);
         listener.set_read_deadline(None);
         accepts().unwrap();
@@ -257,7 +259,7 @@ fn deadlines_of_a_writer(test: Test) {
     });
 }
 
-/// However close it was: its timer may have fired already.
+/// However close the deadline was: its timer may have fired already.
 fn a_deadline_that_was_moved_ends_nothing(test: Test) {
     with_one_p_and_several(test, || {
         let mut rng = Rng::seeded();
@@ -299,14 +301,15 @@ fn descriptors_run_out_while_an_accept_waits(test: Test) {
                     acceptor.store(proc::getg(), Ordering::Relaxed);
                     when_there_are_descriptors(|| listener.accept(), wanting).0
                 });
-                // While it tries, it has a descriptor for a moment.
+                // While it tries, the accept uses a descriptor for a moment.
                 until_it_waits(acceptor);
                 let mut all = all_descriptors();
-                // One for the client.
+                // Frees one descriptor for the client.
                 all.pop();
-                // If it tries once more, for nothing, it has that one for a moment.
+                // If the accept tries once more, in vain, it uses that descriptor for a moment.
                 let client = when_there_are_descriptors(|| TcpStream::connect(addr), &AtomicUsize::new(0));
-                // Sysmon may have had one when the others were taken. It is the accept's then.
+                // Sysmon may have had a descriptor when the others were taken. The accept gets it
+                // now.
                 while wanting.load(Ordering::Relaxed) < 3 && !accepts.is_finished() {
                     yield_now();
                 }

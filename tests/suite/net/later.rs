@@ -37,7 +37,7 @@ tests! {
     more_than_the_poller_has_room_for
 }
 
-/// Starts a goroutine when `stream` is readable, which sends the result of `f`.
+/// Starts a goroutine when `stream` is readable. The goroutine sends the result of `f`.
 fn later<S: Readable, R: Send + 'static>(stream: S, f: impl FnOnce(S) -> R + Send + 'static) -> Receiver<R> {
     let (tx, rx) = bounded(1);
     go_when_readable(stream, move |stream| tx.send(f(stream)).map_err(drop).unwrap());
@@ -51,7 +51,7 @@ fn echo(mut stream: TcpStream) {
     }
 }
 
-/// The same for a stream that others share.
+/// Does the same for a stream that others share.
 fn shared_echo(stream: Arc<TcpStream>) {
     let mut buf = [0; 64];
     if (&*stream).read_exact(&mut buf).is_ok() && (&*stream).write_all(&buf).is_ok() {
@@ -76,7 +76,8 @@ fn an_echo(test: Test) {
                     let mut stream = TcpStream::connect(addr).unwrap();
                     for n in 0..50_u8 {
                         let sent = [i ^ n; 64];
-                        // Now and then in two parts: the goroutine waits for the second.
+                        // Now and then the message comes in two parts: the goroutine waits for the
+                        // second.
                         let (one, two) = sent.split_at(if n % 8 == 0 { 32 } else { 0 });
                         stream.write_all(one).unwrap();
                         stream.write_all(two).unwrap();
@@ -100,7 +101,7 @@ fn bytes_that_are_there(test: Test) {
         assert_eq!(byte, b'y');
         let (byte, a) = later(a, |mut a| (read_one(&mut a).unwrap(), a)).recv().unwrap();
         assert_eq!(byte, b'z');
-        // When no byte is there.
+        // No byte is there yet.
         let next = later(a, read_one);
         assert!(next.recv_timeout(20 * MS).is_err());
         b.write_all(b"!").unwrap();
@@ -192,12 +193,12 @@ fn a_deadline_and_a_close(test: Test) {
     });
 }
 
-/// Other goroutines write, and wait for their turn to read.
+/// Other goroutines write, and wait in turn to read.
 fn others_use_it_meanwhile(test: Test) {
     with_one_p_and_several(test, || {
         let (a, mut b) = stream_pair();
         let a = Arc::new(a);
-        // It isn't specified which of them reads which byte.
+        // It isn't specified which goroutine reads which byte.
         let (tx, rx) = bounded(3);
         let reads = |tx: Sender<u8>| move |a: Arc<UnixStream>| tx.send(read_one(&*a).unwrap()).unwrap();
         go_when_readable(a.clone(), reads(tx.clone()));
@@ -219,7 +220,7 @@ fn others_use_it_meanwhile(test: Test) {
     });
 }
 
-/// All goroutines sleep, or wait outside, and none polls when the call comes.
+/// All goroutines sleep, or wait outside, and none polls when the call begins.
 fn nobody_runs_when_it_begins(test: Test) {
     with_one_p_and_several(test, || {
         let (a, b) = stream_pair();
@@ -247,7 +248,7 @@ fn let_all_sleep() {
     thread::sleep(30 * MS);
 }
 
-/// The goroutine inherits what one of the caller's would, even if another goroutine ends the wait.
+/// The goroutine inherits from the caller, even if another goroutine ends the wait.
 fn what_is_inherited(test: Test) {
     goroutine_local!(inherit static NAME: RefCell<&'static str> = RefCell::new("nobody"));
     fn named<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
@@ -269,8 +270,7 @@ fn what_is_inherited(test: Test) {
     });
 }
 
-/// The goroutine has the name and the stack that were asked for. If it can't have the stack, nobody
-/// waits.
+/// The goroutine has the requested name and stack. If the stack can't be had, nothing waits.
 fn with_a_builder(test: Test) {
     fn depth(n: u32) -> u32 {
         black_box([n; 1024]);
@@ -351,8 +351,8 @@ fn what_waits_takes_no_page(test: Test) {
             wait_until(|| num_goroutine() == goroutines);
             (begun, each)
         };
-        // The first time, its code also comes into memory. And some goroutines may have begun for
-        // nothing, for events that a poller had got of streams that were closed since.
+        // The first time, its code also comes into memory. And some goroutines may have begun in
+        // vain, for events of streams that were closed after the poller got the events.
         let mut found = Vec::new();
         let none_begins = (0..100).any(|_| {
             found.push(all_wait(400));
@@ -362,7 +362,7 @@ fn what_waits_takes_no_page(test: Test) {
     });
 }
 
-/// Bytes, an end, a deadline and a close come at the same time: the goroutine begins once.
+/// Bytes, an end, a deadline and a close come at the same time. The goroutine begins once.
 fn whatever_comes_first(test: Test) {
     with_one_p_and_several(test, || {
         let mut rng = Rng::seeded();

@@ -1,4 +1,4 @@
-//! Where the kernel's readiness isn't all that there is to know of a descriptor.
+//! Cases in which the kernel's readiness doesn't tell everything about a descriptor.
 
 use std::fs;
 use std::io::{ErrorKind, IoSliceMut, Read, Write};
@@ -28,14 +28,14 @@ tests! {
     the_kernel_polls_before_it_sleeps
 }
 
-/// A path for a socket; nothing is there.
+/// Returns a path for a socket, where nothing exists.
 fn path(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("gosched-{}-{name}", std::process::id()));
     let _ = fs::remove_file(&path);
     path
 }
 
-/// How often a goroutine has begun to run; one time in 128 counts.
+/// Returns how often a goroutine has begun to run; one time in 128 counts.
 fn times_run() -> u64 {
     match metrics::read("/sched/latencies:seconds") {
         Some(Value::Float64Histogram(latencies)) => latencies.counts.iter().sum(),
@@ -43,8 +43,8 @@ fn times_run() -> u64 {
     }
 }
 
-/// The kernel doesn't tell a sender of room in a queue; but after each try it tells that there is
-/// memory to try.
+/// The kernel doesn't report room in a queue to a sender. But after each try it reports that there
+/// is memory for another try.
 fn others_have_filled_the_queue(test: Test) {
     with_one_p_and_several(test, || {
         let path = path("full");
@@ -103,13 +103,13 @@ fn a_full_queue_and_the_ends_of_a_wait(test: Test) {
     });
 }
 
-/// Lets the poller tell of what is there, and forgets that.
+/// Lets the poller report what is there, and clears the reports.
 fn the_poller_has_told(stream: &TcpStream) {
     let_them_wait();
     stream.readable().unwrap();
 }
 
-/// A read that has filled them all may not have read all.
+/// A read that has filled all of its buffers may have left data.
 fn more_buffers_than_the_kernel_takes(test: Test) {
     with_one_p_and_several(test, || {
         let (ref a, ref b) = tcp_pair();
@@ -128,7 +128,8 @@ fn more_buffers_than_the_kernel_takes(test: Test) {
     });
 }
 
-/// One that keeps datagrams apart: a read that gets less than it could take gets one of them.
+/// A socket that keeps datagrams apart: a read that gets less than it could take has got one
+/// datagram.
 fn another_socket_in_stds_type(test: Test) {
     with_one_p_and_several(test, || {
         let mut fds = [0; 2];
@@ -160,7 +161,7 @@ fn the_connections_of_a_closed_listener(test: Test) {
         let accepted = &WaitGroup::new();
         accepted.add(1);
         scope(|s| {
-            // One after the close would be an error.
+            // A connection after the close would be an error.
             let tcp_streams = s.go(|| {
                 let streams = tcp.incoming().take(10).map(Result::unwrap);
                 streams.inspect(|_| accepted.done()).count()
@@ -173,7 +174,7 @@ fn the_connections_of_a_closed_listener(test: Test) {
             assert_eq!((tcp_streams.join().unwrap(), unix_streams.join().unwrap()), (1, 0));
         });
         assert!(tcp.incoming().next().is_none());
-        // What isn't its close ends nothing.
+        // Other calls than its close end nothing.
         let (listener, _) = listen();
         listener.set_read_deadline(Some(Instant::now()));
         assert_eq!(listener.incoming().take(2).filter(Result::is_err).count(), 2);
@@ -181,12 +182,12 @@ fn the_connections_of_a_closed_listener(test: Test) {
     });
 }
 
-/// What is told is why there is no connection.
+/// The error tells why there is no connection.
 fn no_connection_and_no_poller(test: Test) {
     with_one_p_and_several(test, || {
         let nowhere = (Ipv4Addr::BROADCAST, 1);
         let of_std = net::TcpStream::connect(nowhere).unwrap_err();
-        // One more, for the socket, as it takes one to count them.
+        // One more for the socket, as counting the descriptors takes one.
         limit_descriptors(fs::read_dir("/proc/self/fd").unwrap().count() as u64);
         let error = TcpStream::connect(nowhere).unwrap_err();
         assert_eq!(error.raw_os_error(), of_std.raw_os_error());
@@ -194,20 +195,20 @@ fn no_connection_and_no_poller(test: Test) {
     });
 }
 
-/// Nobody accepts them yet.
+/// Nobody accepts the connections yet.
 fn a_burst_of_connections(test: Test) {
     with_one_p_and_several(test, || {
         let allowed = fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
         let burst = allowed.trim().parse::<usize>().unwrap().min(300);
         let (listener, addr) = listen();
-        // One that finds no room is sent again and again until the kernel gives up.
+        // A connection that finds no room is retried until the kernel gives up.
         let connect = |_| net::TcpStream::connect(addr);
         let streams = blocking(|| (0..burst).map(connect).collect::<Result<Vec<_>, _>>());
         assert_eq!(streams.unwrap().len(), listener.incoming().take(burst).map(Result::unwrap).count());
     });
 }
 
-/// Where the kernel knows of that, and else it is said.
+/// The kernel does so if it supports that; otherwise the test says that it is skipped.
 fn the_kernel_polls_before_it_sleeps(test: Test) {
     let set = || {
         run(|| drop(listen()));

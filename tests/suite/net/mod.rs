@@ -1,4 +1,4 @@
-//! Sockets, and whatever else can be polled.
+//! Sockets, and other descriptors that can be polled.
 
 mod faults;
 mod later;

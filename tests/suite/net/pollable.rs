@@ -1,4 +1,4 @@
-//! [`Pollable`]: what may be waited for and how long, and what ends a wait.
+//! [`Pollable`]: what a wait can wait for and how long, and what ends it.
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut, PipeReader, Read, Write};
@@ -71,7 +71,7 @@ fn deadlines_that_have_passed(test: Test) {
         b.write_all(b"abc").unwrap();
         for deadline in [Instant::now(), Instant::now() - MS] {
             a.set_read_deadline(Some(deadline));
-            // Although there is something to read, as in Go.
+            // It times out although there is something to read, as in Go.
             assert_eq!(kind(read_one(&a)), ErrorKind::TimedOut);
             assert_eq!(kind(a.readable()), ErrorKind::TimedOut);
         }
@@ -90,7 +90,7 @@ fn deadlines_that_have_passed(test: Test) {
         c.set_write_deadline(Some(begin + 5 * MS));
         assert_eq!(kind(read_one(&c)), ErrorKind::TimedOut);
         assert!(begin.elapsed() >= 5 * MS);
-        // So many that it waits: the one deadline may be set later than the other.
+        // The write is so large that it waits: its deadline may be set later than the reader's.
         assert_eq!(kind((&c).write_all(&vec![0; 1 << 22])), ErrorKind::TimedOut);
     });
 }
@@ -99,7 +99,8 @@ fn a_deadline_is_moved_while_somebody_waits(test: Test) {
     with_one_p_and_several(test, || {
         let (a, b) = stream_pair();
         scope(|s| {
-            // To the past, from none and from a later time; to an earlier time.
+            // Moves the deadline to the past, from none and from a later time; then to an earlier
+            // time.
             for before in [None, Some(HOUR)] {
                 for after in [Duration::ZERO, 2 * MS] {
                     a.set_read_deadline(before.map(|before| Instant::now() + before));
@@ -109,9 +110,9 @@ fn a_deadline_is_moved_while_somebody_waits(test: Test) {
                     assert_eq!(kind(reader.join().unwrap()), ErrorKind::TimedOut);
                 }
             }
-            // To a later one, and away.
+            // Moves the deadline to a later time, and removes it.
             for after in [None, Some(HOUR)] {
-                // Once more, and with more time, if it has come before it was moved.
+                // Tries once more, with more time, if the deadline has come before it was moved.
                 for time in (1..).map(|i| 100 * i * MS) {
                     let first = Instant::now() + time;
                     a.set_read_deadline(Some(first));
@@ -138,14 +139,14 @@ trait ReadOneNow {
 }
 
 impl ReadOneNow for UnixStream {
-    /// Takes what is left there.
+    /// Takes the byte that is left there.
     fn read_one_now(&self) -> bool {
         let mut this = self;
         this.read(&mut [0]).is_ok_and(|n| n == 1)
     }
 }
 
-/// Nothing is lost, whatever comes first.
+/// Nothing is lost, whichever comes first.
 fn deadlines_race_with_data(test: Test) {
     with_one_p_and_several(test, || {
         let mut rng = Rng::seeded();
@@ -204,8 +205,8 @@ fn a_timeout_is_for_each_operation(test: Test) {
     });
 }
 
-/// However often it is woken for nothing, on a goroutine and on a thread; and only for it, even if
-/// it panics.
+/// The wait has one timeout, however often it is woken in vain, on a goroutine and on a thread. The
+/// timeout is only for that operation, even if it panics.
 fn a_timeout_is_for_all_of_an_operations_waits(test: Test) {
     with_one_p_and_several(test, || {
         let (a, b) = stream_pair();
@@ -231,7 +232,7 @@ fn a_timeout_is_for_all_of_an_operations_waits(test: Test) {
                     assert!(tries < 3, "the third");
                     Err::<(), _>(ErrorKind::WouldBlock.into())
                 });
-                // It may be held up until its time is over.
+                // The read may be held up until its time is over.
                 assert_eq!(kind(read), ErrorKind::TimedOut);
             };
             assert_eq!(
@@ -270,15 +271,15 @@ fn close_wakes_who_waits(test: Test) {
         assert_eq!(kind(a.readable()), ErrorKind::BrokenPipe);
         a.set_read_deadline(Some(Instant::now()));
         assert_eq!(kind(read_one(&*a)), ErrorKind::BrokenPipe);
-        // It stays open until nobody has it.
+        // The descriptor stays open until nobody has it.
         drop(a);
         let mut all = Vec::new();
         assert!((&b).read_to_end(&mut all).is_ok() && !all.is_empty());
     });
 }
 
-/// A descriptor's number, and what the poller has for it, are those of one that was closed a moment
-/// ago.
+/// A descriptor that was closed a moment ago leaves its number, and the poller's data for it, to a
+/// new one.
 fn descriptors_are_used_again(test: Test) {
     with_one_p_and_several(test, || {
         scope(|s| {
@@ -286,7 +287,7 @@ fn descriptors_are_used_again(test: Test) {
                 s.go(|| {
                     for i in 0..300_u32 {
                         let (a, b) = stream_pair();
-                        // Three ends: data, a deadline, a close.
+                        // Each wait may end in three ways: data, a deadline, a close.
                         let (a, b) = (Arc::new(a), b);
                         if i % 3 == 1 {
                             a.set_read_deadline(Some(Instant::now() + Duration::from_micros(50)));
@@ -346,7 +347,7 @@ fn where_nothing_can_wait(test: Test) {
     });
 }
 
-/// Reads nothing from `from`, in each way that there is.
+/// Reads nothing from `from`, in each way.
 fn reads_nothing<T>(from: &Pollable<T>)
 where
     for<'a> &'a T: Read,
@@ -359,15 +360,15 @@ where
     assert_eq!(ctx.with(from).read_vectored(none).unwrap(), 0);
 }
 
-/// Reads nothing from `from` before, between and behind what is written to `to`, and when it is
-/// closed.
+/// Reads nothing from `from` before, between and behind the data that are written to `to`, and
+/// after the close.
 fn reads_nothing_anywhere<T, W>((mut from, mut to): (Pollable<T>, Pollable<W>))
 where
     T: Read,
     for<'a> &'a T: Read,
     W: Write,
 {
-    // A read that waits fails.
+    // A read that would wait fails.
     from.set_read_timeout(Some(MS)).unwrap();
     reads_nothing::<T>(&from);
     for text in [b"one", b"two"] {
@@ -411,7 +412,7 @@ fn a_read_of_nothing_waits_for_nothing(test: Test) {
         scope(|s| {
             let reader = s.go(|| read_one(&here));
             let_them_wait();
-            // Its turn comes when the other has read, or given up.
+            // Its turn comes when the other goroutine has read, or given up.
             let nothing = s.go(|| (&here).read(&mut []));
             let_them_wait();
             here.close();

@@ -1,4 +1,4 @@
-//! Connections while signals keep interrupting every thread, and while everything else goes wrong,
+//! Connections while signals keep interrupting every thread; and while everything else goes wrong,
 //! too.
 
 use std::fs;
@@ -27,13 +27,13 @@ tests! {
     all_at_once
 }
 
-/// A listener of this machine, whose address ends with the process.
+/// Returns a listener of this machine, whose address ends with the process.
 fn listen_here() -> (UnixListener, SocketAddr) {
     let addr = SocketAddr::from_abstract_name(format!("gosched-{}", std::process::id())).unwrap();
     (UnixListener::bind_addr(&addr).unwrap(), addr)
 }
 
-/// In an accept, in a connect, and in the poller, until there were many signals.
+/// Signals come in an accept, in a connect, and in the poller, until there were many.
 fn signals_while_all_wait(test: Test) {
     with_one_p_and_several(test, || {
         in_a_storm(|| {
@@ -41,7 +41,7 @@ fn signals_while_all_wait(test: Test) {
             let (ref listener, ref addr) = listen_here();
             // SAFETY: no memory is passed.
             assert_eq!(unsafe { libc::listen(listener.as_fd().as_raw_fd(), 0) }, 0);
-            // On a slow machine each takes a while.
+            // On a slow machine each signal takes a while.
             let began = Instant::now();
             let over = || {
                 let interrupts = INTERRUPTS.load(Ordering::Relaxed);
@@ -51,8 +51,8 @@ fn signals_while_all_wait(test: Test) {
                 s.go(|| while a.get(&mut [0]).unwrap() == 1 && a.put(b"!").unwrap() == 1 {});
                 s.go(|| {
                     while !over() {
-                        // One connection is in the queue, the others wait to be; and then all wait
-                        // for this.
+                        // One connection is in the queue, and the others wait for room in it. Then
+                        // all wait for this goroutine.
                         let clients = [(); 4].map(|()| s.go(|| UnixStream::connect_addr(addr).unwrap()));
                         sleep(5 * MS);
                         for _ in 0..4 {
@@ -79,29 +79,29 @@ fn signals_while_all_wait(test: Test) {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// Only a half close, before all is sent.
+    /// No fault: only a half close, before all data are sent.
     None,
     /// One end's deadlines are moved all the time.
     Deadlines,
     /// One end is closed while it reads and writes.
     Close,
-    /// Likewise, and the connection is reset.
+    /// One end is closed while it reads and writes, and the connection is reset.
     Reset,
 }
 
 /// The longest chunk.
 const MOST: usize = 5000;
 
-/// The faults that a connection is to suffer.
+/// The faults of a connection, and its data.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     id: usize,
     fault: Fault,
     /// The end that has the fault: 0 is the client.
     at: usize,
-    /// How much the client sends, and how much the server.
+    /// How much each end sends: the client, and the server.
     lens: [usize; 2],
-    /// How much it sends at a time, at most.
+    /// The most that an end sends at a time.
     chunk: usize,
 }
 
@@ -116,7 +116,7 @@ impl Plan {
         self.id.is_multiple_of(2)
     }
 
-    /// Returns a chunk of what one end sends.
+    /// Returns a chunk of the data that one end sends.
     fn bytes(&self, end: usize, at: usize, len: usize) -> &'static [u8] {
         const PERIOD: usize = 65521;
         static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -129,10 +129,10 @@ impl Plan {
     }
 }
 
-/// How far one direction came at one end, and why no further.
+/// How far one direction came at one end, and the error that stopped it.
 type Ended = (usize, Option<ErrorKind>);
 
-/// Until when to wait: for good, for a long time, or for a moment.
+/// Returns a deadline: none, a far one, or a near one.
 fn some_time(rng: &mut Rng) -> Option<Instant> {
     let ahead = [None, Some(HOUR), Some(Duration::from_micros(rng.below(3000) as u64))];
     ahead[rng.below(3)].map(|ahead| Instant::now() + ahead)
@@ -142,7 +142,7 @@ fn some_time(rng: &mut Rng) -> Option<Instant> {
 struct End<'a, S> {
     stream: &'a S,
     plan: Plan,
-    /// 0 is the client's.
+    /// 0 for the client's end.
     number: usize,
 }
 
@@ -165,7 +165,7 @@ where
         })
     }
 
-    /// Returns the length of the next chunk. Waits now and then.
+    /// Returns the length of the next chunk. Sometimes waits before.
     fn chunk(&self, rng: &mut Rng) -> usize {
         match rng.below(300) {
             0 => sleep(Duration::from_micros(rng.below(1000) as u64)),
@@ -175,7 +175,8 @@ where
         1 + rng.below(self.plan.chunk)
     }
 
-    /// Whether a direction has ended only for now. It then has another deadline.
+    /// Returns whether a direction has ended only for now. The direction then gets another
+    /// deadline.
     fn later(&self, error: ErrorKind, rng: &mut Rng, set: fn(&Pollable<T>, Option<Instant>)) -> bool {
         let later = error == ErrorKind::TimedOut && self.plan.fault == Fault::Deadlines;
         if later {
@@ -238,10 +239,10 @@ where
     }
 }
 
-/// How each connection's two ends came out.
+/// The outcomes of each connection's two ends.
 type Ends = Mutex<Vec<[Option<[Ended; 2]>; 2]>>;
 
-/// One end of a connection, from its first byte on, which tells the server which connection it is.
+/// Runs one end of a connection. Its first byte tells the server the number of the connection.
 fn one_end<T: Sync>(stream: Pollable<T>, plans: &[Plan], id: Option<usize>, mut rng: Rng, ends: &Ends)
 where
     Pollable<T>: Stream,
@@ -262,7 +263,7 @@ where
     }
 }
 
-/// Reads the first byte, which tells the server which connection it is.
+/// Reads the first byte, which tells the server the number of the connection.
 fn first_byte(stream: &impl Stream) -> io::Result<usize> {
     let mut byte = [0];
     match stream.get(&mut byte)? {
@@ -290,7 +291,7 @@ fn check(plan: &Plan, ends: &[Option<[Ended; 2]>; 2]) {
         assert!(failed.is_none_or(|failed| of_sender.contains(&failed)), "{}", says());
         assert!(received <= there[1].0 && (fails || received == there[1].0), "{}", says());
         assert!(failed.is_some() || sent == plan.lens[number], "{}", says());
-        // An end that failed before its half close has broken the connection off.
+        // An end that failed before its half close has broken off the connection.
         if plan.fault == Fault::Reset && plan.is_tcp() && plan.at != number && there[1].1.is_some() {
             assert!([end, failed].contains(&Some(ErrorKind::ConnectionReset)), "{}", says());
         }
@@ -300,7 +301,7 @@ fn check(plan: &Plan, ends: &[Option<[Ended; 2]>; 2]) {
 fn open_descriptors() -> usize {
     let links =
         fs::read_dir("/proc/self/fd").unwrap().flatten().flat_map(|entry| fs::read_link(entry.path()));
-    // The runtime's own thread opens files of these for a moment, whenever it likes.
+    // The runtime's own thread opens such files for a moment, at any time.
     links.filter(|link| !link.starts_with("/proc") && !link.starts_with("/sys")).count()
 }
 

@@ -65,7 +65,7 @@ fn tcp_echo(test: Test) {
 
 fn tcp_ipv6(test: Test) {
     with_one_p_and_several(test, || {
-        // There are machines without.
+        // Some machines have no IPv6.
         let Ok(listener) = TcpListener::bind("[::1]:0") else { return };
         let addr = listener.local_addr().unwrap();
         let client = go(move || TcpStream::connect(addr).unwrap());
@@ -77,7 +77,7 @@ fn tcp_ipv6(test: Test) {
     });
 }
 
-/// More than fits, in both directions: each side's reader and writer wait at the same time.
+/// Both directions carry more than fits: each side's reader and writer wait at the same time.
 fn tcp_both_ways_at_once(test: Test) {
     const SIZE: usize = 8 << 20;
     with_one_p_and_several(test, || {
@@ -130,7 +130,7 @@ fn tcp_half_closed(test: Test) {
     });
 }
 
-/// Data and end come at once, and the kernel reports them once.
+/// Data and end come at the same time, and the kernel reports them once.
 fn tcp_ends_right_behind_the_data(test: Test) {
     with_one_p_and_several(test, || {
         for round in 0..300 {
@@ -157,7 +157,7 @@ fn tcp_ends_right_behind_the_data(test: Test) {
     });
 }
 
-/// A read ends before the urgent byte, although there is more behind it.
+/// A read ends before the urgent byte, although more data follow it.
 fn tcp_urgent_data(test: Test) {
     if test.skipped_in_emulator("sockets are its own") {
         return;
@@ -193,7 +193,7 @@ fn tcp_connect_fails(test: Test) {
         assert_eq!(kind(TcpStream::connect_timeout(&addr, Duration::ZERO)), ErrorKind::InvalidInput);
         assert_eq!(kind(TcpStream::connect(&[][..] as &[SocketAddr])), ErrorKind::InvalidInput);
         assert_eq!(kind(TcpStream::connect("no port")), ErrorKind::InvalidInput);
-        // Connects to the first address that accepts.
+        // The client connects to the first address that accepts.
         let listener = TcpListener::bind(ANY).unwrap();
         let second = listener.local_addr().unwrap();
         let client = go(move || {
@@ -206,7 +206,7 @@ fn tcp_connect_fails(test: Test) {
     });
 }
 
-/// Whether the queue of the listener is full.
+/// Returns whether the listener's queue is full.
 fn is_full(listener: &TcpListener) -> bool {
     // SAFETY: all zero is a tcp_info.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -216,12 +216,12 @@ fn is_full(listener: &TcpListener) -> bool {
         unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &mut len) };
     assert_eq!(ret, 0);
     // For a listener these are the length of its queue, and the limit, which one more connection
-    // may pass.
+    // may exceed.
     info.tcpi_unacked > info.tcpi_sacked
 }
 
-/// Returns a listener with a full queue, which doesn't answer; the queued connections; and when a
-/// connect began that wasn't answered in 30 ms, and how it ended.
+/// Returns a listener with a full queue, which doesn't answer; the queued connections; and, for a
+/// connect that wasn't answered in 30 ms, when it began and how it ended.
 fn full_listener() -> (TcpListener, Vec<TcpStream>, Instant, io::Error) {
     let (listener, addr) = listen();
     // SAFETY: no memory is passed.
@@ -232,7 +232,7 @@ fn full_listener() -> (TcpListener, Vec<TcpStream>, Instant, io::Error) {
         match TcpStream::connect_timeout(&addr, 30 * MS) {
             Ok(stream) => queued.push(stream),
             Err(error) if is_full(&listener) => return (listener, queued, begin, error),
-            // On a slow machine.
+            // This happens on a slow machine.
             Err(error) => assert_eq!(error.kind(), ErrorKind::TimedOut),
         }
         assert!(queued.len() < 8, "a queue of 0 takes 8");
@@ -286,7 +286,7 @@ fn tcp_connect_in_two_steps(test: Test) {
         (&stream).write_all(b"x").unwrap();
         assert_eq!(read_one(&peer).unwrap(), b'x');
         drop(listener);
-        // Loopback may know at once that nobody listens.
+        // Loopback may report at once that nobody listens.
         if let Ok(stream) = TcpStream::begin_connect(&addr) {
             assert_eq!(kind(stream.finish_connect()), ErrorKind::ConnectionRefused);
             assert_eq!(kind(stream.finish_connect()), ErrorKind::NotConnected, "it was told");
@@ -296,8 +296,8 @@ fn tcp_connect_in_two_steps(test: Test) {
 
 const NO_NETWORK: &str = "it may not have a network of its own";
 
-/// Moves this thread, which is the process's only one, into its own network namespace. Returns
-/// false if that isn't allowed.
+/// Moves this thread, the only one of the process, into its own network namespace. Returns false if
+/// that isn't allowed.
 fn in_own_network() -> bool {
     let mut lo = [0_u8; 40]; // an ifreq
     lo[..2].copy_from_slice(b"lo");
@@ -312,7 +312,7 @@ fn in_own_network() -> bool {
 
 fn tcp_does_not_connect_to_itself(test: Test) {
     let process = test.process(|| {
-        // Where the kernel can choose only from two ports, it chooses the even one first.
+        // If the kernel can choose from two ports only, it tries the even one first.
         let ports = |first: u16| {
             let range = format!("{first} {}", first + 1);
             fs::write("/proc/sys/net/ipv4/ip_local_port_range", range)
@@ -327,7 +327,7 @@ fn tcp_does_not_connect_to_itself(test: Test) {
                 ports(port).unwrap();
                 SocketAddr::new(ip.parse().unwrap(), port)
             };
-            // There are machines without the second half.
+            // Some machines lack the second half, IPv6.
             let ips = ["127.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1"];
             let of = if TcpListener::bind("[::1]:0").is_ok() { 4 } else { 2 };
             for ip in &ips[..of] {
@@ -360,7 +360,7 @@ fn tcp_options_and_clones(test: Test) {
         assert!(also_a.nodelay().unwrap());
         assert_eq!(also_a.ttl().unwrap(), 99);
         assert!(a.take_error().unwrap().is_none());
-        // Each of them waits for itself.
+        // Each stream waits for itself.
         a.set_read_timeout(Some(MS)).unwrap();
         assert_eq!(also_a.read_timeout().unwrap(), None);
         let reader = go(move || read_one(&also_a).unwrap());
@@ -372,8 +372,8 @@ fn tcp_options_and_clones(test: Test) {
     });
 }
 
-/// A signal would end the close at once, and nobody would hear of it. One of the runtime's signals
-/// may be under way when the close begins.
+/// A signal would end the close at once, and nobody would notice. One of the runtime's signals may
+/// be on its way when the close begins.
 fn a_close_lingers(test: Test) {
     with_one_p_and_several(test, || {
         lingers(drop);
@@ -401,7 +401,7 @@ fn lingers(close: impl FnOnce(TcpStream) + Send + 'static) {
     while !begun.load(Ordering::SeqCst) {
         yield_now();
     }
-    // Goroutines that want the closer's P.
+    // These goroutines want the closer's P.
     scope(|s| (0..4).for_each(|_| drop(s.go(let_them_wait))));
     for _ in 0..3 {
         other_threads().for_each(|thread| send(thread, libc::SIGURG));

@@ -45,13 +45,13 @@ fn udp(test: Test) {
         assert_eq!(a.send(b"more").unwrap(), 4);
         answers.join().unwrap();
         a.set_read_timeout(Some(MS)).unwrap();
-        // Refused, as soon as the kernel finds that nobody is there any more.
+        // The send is refused, as soon as the kernel finds that the receiver is gone.
         let mut errors = iter::repeat_with(|| kind(a.recv(&mut buf)));
         assert_eq!(errors.find(|kind| *kind != ErrorKind::ConnectionRefused), Some(ErrorKind::TimedOut));
     });
 }
 
-/// A path for a socket; nothing is there.
+/// Returns a path for a socket, where nothing exists.
 fn path(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("gosched-{}-{name}", std::process::id()));
     let _ = fs::remove_file(&path);
@@ -107,7 +107,7 @@ fn unix_datagrams(test: Test) {
     });
 }
 
-/// Its bytes are lost, as they don't fit.
+/// The datagram's bytes are lost, as they don't fit.
 fn a_datagram_is_received_into_nothing(test: Test) {
     with_one_p_and_several(test, || {
         let (a, b) = (UdpSocket::bind(ANY).unwrap(), UdpSocket::bind(ANY).unwrap());

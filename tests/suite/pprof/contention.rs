@@ -1,4 +1,4 @@
-//! Where goroutines wait for each other, and which goroutines make them wait.
+//! Goroutines that wait for each other, and those that make them wait.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ tests! {
     a_rate_counts_what_it_leaves_out
 }
 
-/// For how long a goroutine makes others wait.
+/// How long a goroutine makes others wait.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn block() -> decode::Profile {
@@ -111,8 +111,8 @@ fn each_way_to_wait() {
         black_box(());
     }
 
-    // A goroutine that seems to wait may have been preempted, and not wait at all later. Then
-    // another round does it.
+    // A goroutine that seems to wait may have been preempted, and may not wait at all later. Then
+    // the test runs another round.
     let round = || {
         let (tx, rx) = bounded::<()>(0);
         let (full, gone) = bounded::<()>(0);
@@ -233,7 +233,7 @@ fn writers_make_readers_wait() {
     });
 }
 
-/// The short waits that are recorded stand for those that aren't.
+/// The recorded short waits stand for those that aren't recorded.
 fn a_rate_counts_what_it_leaves_out() {
     const WAITS: i64 = 20_000;
     #[inline(never)]
@@ -241,9 +241,8 @@ fn a_rate_counts_what_it_leaves_out() {
         (0..WAITS).for_each(|_| from.recv().unwrap());
     }
 
-    // A wait here takes a microsecond; some take much longer on a machine that is busy with other
-    // things. With one P no value goes from thread to thread, which may take a time slice each
-    // there.
+    // A wait here takes a microsecond; some take much longer on a busy machine. With one P no value
+    // goes from thread to thread, which may take a time slice each on such a machine.
     set_block_profile_rate(20_000);
     run_with_procs(1, || {
         let (tx, rx) = bounded(0);

@@ -1,4 +1,4 @@
-//! Where time goes.
+//! CPU profiles: where time goes.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -33,11 +33,11 @@ tests! {
     rates
 }
 
-/// For how long a goroutine is on a processor, however busy the machine is: at 100 samples per
-/// second, one of it is certain.
+/// How long a goroutine is on a processor, however busy the machine is. At 100 samples per second,
+/// it surely gets one sample.
 const LONG: Duration = Duration::from_millis(100);
 
-/// How long the program, or the calling thread, was on processors.
+/// Returns how long the program, or the calling thread, was on processors.
 fn on_processors(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills `time`.
@@ -45,8 +45,8 @@ fn on_processors(clock: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Does something again and again, until the program was on processors for [`LONG`]: it alone does
-/// much.
+/// Calls `something` again and again, until the program was on processors for [`LONG`], most of it
+/// for `something`.
 fn for_long(mut something: impl FnMut()) {
     let time = || on_processors(libc::CLOCK_PROCESS_CPUTIME_ID);
     let since = time();
@@ -55,8 +55,8 @@ fn for_long(mut something: impl FnMut()) {
     }
 }
 
-/// Computes, whatever others do, until its thread was on a processor for [`LONG`]. It comes to no
-/// check, and so keeps its thread.
+/// Computes, whatever others do, until its thread was on a processor for [`LONG`]. It has no check,
+/// and so keeps its thread.
 #[inline(never)]
 fn computes() {
     let time = || on_processors(libc::CLOCK_THREAD_CPUTIME_ID);
@@ -77,10 +77,10 @@ fn computes_at_the_end_of_a_deep_stack(depth: u32) {
     black_box(depth);
 }
 
-/// What the process of a test says where threads have no timers.
+/// The line that a test's process prints if threads have no timers.
 const NO_TIMERS: &str = "timers of threads signal nothing";
 
-/// Runs the test in a process, unless threads have no timers: an emulator may have none.
+/// Runs the test in a process, unless threads have no timers, as in some emulators.
 fn with_timers(test: Test, f: impl Fn()) {
     let process = test.process(|| match emulator() {
         Some(_) if !run(timers_work) => eprintln!("{NO_TIMERS}"),
@@ -106,10 +106,10 @@ fn profiled(f: impl FnOnce()) -> decode::Profile {
     profile
 }
 
-/// [`profiled`], of what has enough samples, as `has_enough` says. The kernel looks at the timers
-/// of the threads that run at its ticks: one that runs between these only, as where others take
-/// turns with it, may have none. So there are several tries; the last profile is returned in any
-/// case.
+/// Calls [`profiled`] until the profile has enough samples, as `has_enough` says. The kernel checks
+/// the timers of the threads that run at its ticks. A thread that runs only between ticks may get
+/// no sample: for example, if others take turns with it. So there are several tries. The last
+/// profile is returned in any case.
 fn sampled(has_enough: impl Fn(&decode::Profile) -> bool, f: impl Fn()) -> decode::Profile {
     const TRIES: usize = 20;
     let tries = (1..TRIES).map(|_| profiled(&f)).find(has_enough);
@@ -149,7 +149,7 @@ fn functions_and_labels(test: Test) {
     });
 }
 
-/// Threads that are made while the profile is, for goroutines that have lost their processors.
+/// Threads start while the profile is being taken, for goroutines that have lost their P's.
 fn threads_that_begin_later(test: Test) {
     with_timers(test, || {
         run(|| {
@@ -169,7 +169,7 @@ fn on_copying_stacks(test: Test) {
     static OVER: AtomicBool = AtomicBool::new(false);
     static ENDED: AtomicBool = AtomicBool::new(false);
 
-    /// Lets others run: it can't lose its P, and there may be no other.
+    /// Lets others run: it can't lose its P, which may be the only one.
     unsafe extern "C" fn computes_on_a_small_stack(_: *mut c_void) {
         let mut n = 0_u32;
         while !OVER.load(Ordering::Relaxed) {
@@ -220,14 +220,14 @@ fn in_the_scheduler(test: Test) {
         run(|| {
             let mentions =
                 |sample: &Sample, what: &str| sample.stack.iter().any(|frame| frame.function.contains(what));
-            // Where the crate has no debug information, all that is inlined in a switch has its
-            // name.
+            // If the crate has no debug information, all functions that are inlined in a switch
+            // appear under the switch's name.
             let there =
                 |sample: &Sample| mentions(sample, "::runtime::sched::") || mentions(sample, "gosched_mcall");
             let is_there = |profile: &decode::Profile| profile.samples.iter().any(there);
             let profile = sampled(is_there, || for_long(|| (0..1000).for_each(|_| yield_now())));
             assert!(is_there(&profile), "{profile:#?}");
-            // What was inlined isn't all that is shown: it is seen who called it.
+            // The sample doesn't end with the inlined function: it shows its caller.
             let of_nobody = |sample: &Sample| {
                 mentions(sample, "core::") && !mentions(sample, "gosched") && !mentions(sample, "suite::")
             };
@@ -243,9 +243,9 @@ fn one_after_the_other(test: Test) {
                 let profile = sampled(|profile| profile.sum("::computes", 0) > 0, computes);
                 assert!(profile.sum("::computes", 0) > 0, "{profile:#?}");
             }
-            // A signal that is late does no harm.
+            // A late signal does no harm.
             computes();
-            // On a small stack, too: what takes a large one has a thread.
+            // Computes on a small stack, too: code that needs a large one has a thread.
             let small = Builder::new().stack_size(1 << 15).go(|| {
                 start_cpu_profile().unwrap();
                 yield_now();

@@ -26,12 +26,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A message, by the numbers of its fields.
+    /// Returns the fields of a message, with their numbers.
     fn fields(&self) -> Vec<(u64, Value<'a>)> {
         fields(self.bytes())
     }
 
-    /// Numbers, one behind the other.
+    /// Returns the numbers, one after the other.
     fn numbers(&self) -> Vec<u64> {
         let mut rest = self.bytes();
         let mut numbers = Vec::new();
@@ -68,7 +68,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     fields
 }
 
-/// The last number of a field in a message; 0 if there is none.
+/// Returns the last number of a field in a message; 0 if there is none.
 fn number(fields: &[(u64, Value<'_>)], of: u64) -> u64 {
     fields.iter().rev().find(|(field, _)| *field == of).map_or(0, |(_, value)| value.number())
 }
@@ -83,14 +83,14 @@ pub struct Frame {
 
 #[derive(Debug)]
 pub struct Sample {
-    /// The innermost first; those that were inlined, too.
+    /// The innermost function first, inlined functions included.
     pub stack: Vec<Frame>,
     pub values: Vec<i64>,
     pub labels: BTreeMap<String, String>,
 }
 
 impl Sample {
-    /// Whether a function is in the stack whose name ends so.
+    /// Returns whether the stack has a function whose name ends with `function`.
     pub fn is_in(&self, function: &str) -> bool {
         self.stack.iter().any(|frame| frame.function.ends_with(function))
     }
@@ -105,7 +105,7 @@ pub struct Mapping {
 
 #[derive(Debug)]
 pub struct Profile {
-    /// What each value is, and its unit.
+    /// The type and the unit of each value.
     pub types: Vec<(String, String)>,
     pub samples: Vec<Sample>,
     pub mappings: Vec<Mapping>,
@@ -114,7 +114,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What `write` writes.
+    /// Reads the profile that `write` writes.
     pub fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Profile {
         let mut file = Vec::new();
         write(&mut file).unwrap();
@@ -171,7 +171,8 @@ impl Profile {
         }
     }
 
-    /// The sum of a value over the samples with a function in their stack whose name ends so.
+    /// Returns the sum of a value over the samples whose stack has a function whose name ends with
+    /// `function`.
     pub fn sum(&self, function: &str, value: usize) -> i64 {
         let samples = self.samples.iter().filter(|sample| sample.is_in(function));
         samples.map(|sample| sample.values[value]).sum()

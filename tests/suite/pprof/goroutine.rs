@@ -29,7 +29,7 @@ fn goroutines() -> decode::Profile {
     profile
 }
 
-/// The one sample whose stack has a function.
+/// Returns the only sample whose stack has a function.
 fn only<'a>(profile: &'a decode::Profile, function: &str) -> &'a Sample {
     let found: Vec<&Sample> = profile.samples.iter().filter(|sample| sample.is_in(function)).collect();
     assert_eq!(found.len(), 1, "{function} in {profile:#?}");
@@ -145,7 +145,7 @@ fn names() {
     assert_eq!(Profile::named("heap"), None);
 }
 
-/// A writer that is full.
+/// A writer without room.
 pub struct Full;
 
 impl Write for Full {

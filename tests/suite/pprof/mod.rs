@@ -1,4 +1,4 @@
-//! Profiles, as a reader finds them that knows nothing of their writer.
+//! Profiles, checked by a reader that knows nothing of their writer.
 
 mod contention;
 mod cpu;

@@ -1,4 +1,4 @@
-//! Libraries that are unloaded before their code is named in a profile, or meanwhile.
+//! Libraries that are unloaded before a profile names their code, or meanwhile.
 
 use std::io;
 
@@ -21,8 +21,8 @@ tests! {
     #[slow] code_that_comes_and_goes
 }
 
-/// The profile of a wait in a library that is unloaded when its code is named. It has that number
-/// of names then.
+/// Returns the profile of a wait in a library that is unloaded when its code is named. The code
+/// then has `names` names.
 fn of_one_that_goes(names: u32) -> decode::Profile {
     set_block_profile_rate(1);
     let library = load();
@@ -43,7 +43,7 @@ fn code_that_goes_before_it_is_named(test: Test) {
     with_library(test, |named| {
         let process = test.process(|| {
             let profile = run(|| of_one_that_goes(0));
-            // It was there when the profile was begun.
+            // The library was there when the profile began.
             let library = profile.mappings.iter().find(|mapping| mapping.file.contains("unloaded.c"));
             assert!(!library.expect("its file is known").has_functions, "its functions aren't");
             assert!(profile.mappings[0].has_functions, "the program's are");
@@ -52,7 +52,7 @@ fn code_that_goes_before_it_is_named(test: Test) {
     });
 }
 
-/// What was known of an address once is known of it in the whole profile.
+/// The whole profile has the name that an address had when it was first named.
 fn code_that_goes_when_it_is_named(test: Test) {
     with_library(test, |named| {
         let process = test.process(|| {

@@ -1,4 +1,4 @@
-//! Commands, and the streams of their children. std's commands are the measure.
+//! Commands, and the streams of their children, compared with std's commands.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -50,7 +50,7 @@ fn both_outputs_at_once() {
 
 fn nobody_reads_its_input() {
     run(|| {
-        // The child goes on until its output is closed, too.
+        // The child continues until its output is closed, too.
         let mut command = sh("exec <&-; echo closed; head -c 1000000 /dev/zero");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -90,7 +90,7 @@ fn outputs_become_inputs() {
         let mut second = Command::new("cat");
         second.stdin(first.stdout.take().unwrap()).stdout(Stdio::piped());
         let mut second = second.spawn().unwrap();
-        // In blocking mode, as the child expects.
+        // The stream is in blocking mode, as the child expects.
         let mode = fs::read_to_string(format!("/proc/{}/fdinfo/0", second.id())).unwrap();
         let flags = mode.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
         assert_eq!(i32::from_str_radix(flags, 8).unwrap() & libc::O_NONBLOCK, 0);
@@ -115,7 +115,7 @@ fn shown(path: &str) -> String {
         .collect()
 }
 
-/// Returns the streams of a command with each of its functions, in turn.
+/// Returns the streams of a command with each of its functions, one after the other.
 macro_rules! streams {
     ($command:ty, $path:expr) => {{
         let script = format!("for i in 0 1 2; do readlink /proc/$$/fd/$i; done > {}", $path);
@@ -152,10 +152,10 @@ fn streams_are_as_std_has_them(test: Test) {
         let before = modes();
         let expected = streams!(process::Command, path);
         assert_eq!(run(|| streams!(Command, path)), expected);
-        // The streams are other processes', too.
+        // Other processes use the streams, too.
         assert_eq!(modes(), before);
     });
-    // Its input is a pipe: otherwise the output would look as if nothing was inherited.
+    // The process's input is a pipe: otherwise the output would look as if nothing was inherited.
     let ended = process.start().wait_with_output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
@@ -207,11 +207,12 @@ fn a_command_is_what_was_said() {
         let mut inner = process::Command::new("sh");
         inner.arg0("another").args(["-c", "echo $0"]);
         assert_eq!(text(&mut inner.into()), "another\n");
-        // A function that runs in the child, for which the command forks.
+        // A function that runs in the child makes the command fork.
         let refused = |errno| {
             let mut inner = process::Command::new("true");
             let refuses = move || if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) };
-            // SAFETY: it does nothing that a child of threads may not do.
+            // SAFETY: the function does nothing that is forbidden in a child of a process with
+            // threads.
             unsafe { inner.pre_exec(refuses) };
             Command::from(inner).status()
         };
@@ -220,8 +221,8 @@ fn a_command_is_what_was_said() {
     });
 }
 
-/// The goroutine that reads one of the outputs is the crate's, so nothing of the program's is
-/// cloned for it.
+/// The goroutine that reads one of the outputs belongs to the crate, so it gets no clone of the
+/// program's goroutine-locals.
 fn what_is_inherited_isnt_its_readers() {
     goroutine_local! {
         inherit static NAMES: RefCell<Vec<String>> = RefCell::new(Vec::new());

@@ -33,13 +33,13 @@ fn a_context_ends_the_wait_and_not_the_child() {
         ended(ctx.with_mut(&mut child).wait(), ContextError::Canceled);
         let (ctx, _cancel) = Context::background().with_timeout(SHORT);
         ended(ctx.with_mut(&mut child).wait(), ContextError::DeadlineExceeded);
-        // It goes on.
+        // The child goes on.
         assert_eq!(child.try_wait().unwrap(), None);
         input.write_all(b"hello").unwrap();
         let mut buf = [0; 5];
         child.stdout.as_mut().unwrap().read_exact(&mut buf).unwrap();
         assert_eq!(&buf, b"hello");
-        // So does the next wait.
+        // The same holds for the next wait.
         let wait = go_until_it_waits(move || {
             let (ctx, _cancel) = Context::background().with_cancel();
             ctx.with_mut(&mut child).wait().unwrap()
@@ -60,7 +60,7 @@ fn a_context_kills_what_a_command_has_started() {
         let mut command = Command::new("cat");
         command.stdin(reader);
         let (ctx, cancel) = Context::background().with_cancel();
-        // It may be canceled before, between and in the waits.
+        // The context may be canceled before, between and in the waits.
         for time in 0..5 {
             let (ctx, _cancel) = ctx.with_timeout(time * SHORT);
             ended(ctx.with_mut(&mut command).output(), ContextError::DeadlineExceeded);
@@ -81,7 +81,7 @@ fn a_context_kills_what_a_command_has_started() {
     });
 }
 
-/// One that has the same outputs, and goes on when the child is killed.
+/// The grandchild has the same outputs, and goes on when the child is killed.
 fn a_context_waits_for_no_grandchild() {
     run(|| {
         let (reader, _writer) = pipe().unwrap();

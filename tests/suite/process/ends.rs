@@ -1,4 +1,4 @@
-//! The end of a child, and the goroutines that wait for it.
+//! The end of a child, and goroutines that wait for it.
 
 use std::fs;
 use std::io::Write;
@@ -86,7 +86,7 @@ fn a_killed_child_says_so() {
         let status = child.wait().unwrap();
         assert_eq!((status.signal(), status.code()), (Some(libc::SIGKILL), None));
         child.kill().unwrap();
-        // The child is killed by another call, while a goroutine waits.
+        // Another call kills the child, while a goroutine waits.
         let (mut child, _input) = cat();
         let id = child.id();
         let wait = go_until_it_waits(move || child.wait().unwrap());
@@ -96,8 +96,8 @@ fn a_killed_child_says_so() {
     });
 }
 
-/// Another part of the program has waited for the child. A process that has its number now isn't
-/// killed.
+/// Another part of the program has waited for the child. A process that now has the child's number
+/// isn't killed.
 fn a_number_that_may_be_anothers() {
     run(|| {
         let (mut child, input) = cat();
@@ -128,7 +128,7 @@ fn a_dropped_child_goes_on() {
 }
 
 fn a_program_that_ignores_sigchld() {
-    // SAFETY: no handler is set.
+    // SAFETY: no handler is installed.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
     run(|| {
         for _ in 0..3 {
@@ -137,7 +137,7 @@ fn a_program_that_ignores_sigchld() {
             drop(input);
             let errors = wait.join().unwrap().map(|error| error.raw_os_error());
             assert_eq!(errors, [Some(libc::ECHILD); 2]);
-            // A child that has ended long ago.
+            // The child has ended long ago.
             let mut child = Command::new("true").spawn().unwrap();
             sleep(SHORT);
             assert_eq!(child.wait().unwrap_err().raw_os_error(), Some(libc::ECHILD));
@@ -145,7 +145,7 @@ fn a_program_that_ignores_sigchld() {
     });
 }
 
-/// Waits that need a thread, or that look again and again.
+/// Waits that need a thread, or that poll.
 fn waits_all_the_same() {
     assert_eq!(sh("exit 7").status().unwrap().code(), Some(7));
     let (mut child, mut input) = cat();
@@ -179,7 +179,7 @@ fn without_a_pidfd(test: Test) {
     }
 }
 
-/// The child exists when the lack of descriptors is found.
+/// The child exists by the time that the lack of descriptors is found.
 fn with_no_descriptor_left() {
     run(|| {
         assert!(Command::new("true").status().unwrap().success());
@@ -193,7 +193,7 @@ fn with_no_descriptor_left() {
         let mut child = sh("exit 8").spawn().unwrap();
         let (ctx, _cancel) = Context::background().with_cancel();
         assert_eq!(ctx.with_mut(&mut child).wait().unwrap().code(), Some(8));
-        // Pipes are another matter.
+        // Pipes need descriptors all the same.
         assert_eq!(Command::new("true").output().unwrap_err().raw_os_error(), Some(libc::EMFILE));
         no_child_is_left();
     });
@@ -228,11 +228,11 @@ fn a_child_of_fork_runs_no_other_goroutine(test: Test) {
             run(move || {
                 let in_parent = std::process::id();
                 let other = go(move || assert_eq!(std::process::id(), in_parent));
-                // SAFETY: the child is told that it can't go on, and ends.
+                // SAFETY: the child reports that it can't go on, and ends.
                 let child = unsafe { libc::fork() };
                 if child == 0 {
                     way();
-                    // SAFETY: it ends.
+                    // SAFETY: the child ends.
                     unsafe { libc::_exit(0) };
                 }
                 let mut status = 0;

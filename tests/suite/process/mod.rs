@@ -1,4 +1,4 @@
-//! Other programs: their ends, their streams, and what goes wrong with them.
+//! Other programs: their ends, their streams, and their failures.
 
 mod commands;
 mod contexts;
@@ -24,7 +24,7 @@ pub fn sh(script: &str) -> Command {
     command
 }
 
-/// A child that goes on until its input ends, and that input.
+/// Returns a child that runs until its input ends, and that input.
 pub fn cat() -> (Child, ChildStdin) {
     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take().unwrap();
@@ -37,7 +37,7 @@ pub fn ended<T>(result: io::Result<T>, by: ContextError) {
     assert_eq!(ContextError::of(&error), Some(by), "{error}");
 }
 
-/// What waiting for any child says at once.
+/// Returns what a wait for any child reports at once.
 pub fn any_child() -> io::Result<libc::pid_t> {
     // SAFETY: the kernel writes no status.
     match unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) } {
@@ -46,7 +46,7 @@ pub fn any_child() -> io::Result<libc::pid_t> {
     }
 }
 
-/// Fails if there is a child that goes on, or that nobody has waited for.
+/// Fails if there is a child that goes on, or one that hasn't been waited for.
 #[track_caller]
 pub fn no_child_is_left() {
     assert_eq!(any_child().unwrap_err().raw_os_error(), Some(libc::ECHILD));

@@ -1,5 +1,5 @@
-//! The stubs that C calls: what is behind them takes no more of a copying stack than they have made
-//! sure of, and knows who has called.
+//! The stubs that C calls. The function behind a stub uses no more of a copying stack than the stub
+//! has checked for, and knows its caller.
 
 use std::ffi::c_void;
 use std::hint;
@@ -18,7 +18,7 @@ tests! {
 }
 
 unsafe extern "C" {
-    /// What a stub makes sure of, beyond the guard.
+    /// The bytes that a stub checks for, beyond the guard.
     static gosched_entry_room: usize;
 }
 
@@ -32,7 +32,7 @@ fn channel() -> *mut Chan {
     CHANNEL.load(Ordering::Relaxed)
 }
 
-/// More cases than a select puts in order on the stack; the last receives from the channel.
+/// More cases than a select sorts on the stack. The last one receives from the channel.
 static MANY_CASES: AtomicPtr<Case> = AtomicPtr::new(ptr::null_mut());
 const MANY: usize = 40;
 
@@ -43,12 +43,12 @@ unsafe extern "C" fn null(_: *mut c_void) -> *mut c_void {
 }
 
 unsafe fn run_within() {
-    // SAFETY: refused.
+    // SAFETY: the call is refused.
     assert_eq!(unsafe { gosched_run(Some(null), ptr::null_mut(), ptr::null_mut()) }, libc::EDEADLK);
 }
 
 unsafe fn make_goroutines() {
-    // SAFETY: `nothing` needs nothing.
+    // SAFETY: `nothing` needs no stack.
     unsafe {
         gosched_newproc(Some(nothing), ptr::null_mut());
         assert_eq!(gosched_newproc_fixed(Some(nothing), ptr::null_mut(), 0), 0);
@@ -66,7 +66,7 @@ unsafe extern "C" fn go_on(_: *mut Goroutine, _: *mut c_void) -> bool {
 }
 
 unsafe fn park() {
-    // SAFETY: on a goroutine, which `go_on` lets go on at once.
+    // SAFETY: on a goroutine. `go_on` makes it go on at once.
     unsafe { gosched_park(Some(go_on), ptr::null_mut(), WaitReason::Sleep) }
 }
 
@@ -76,12 +76,12 @@ unsafe extern "C" fn publish(g: *mut Goroutine, _: *mut c_void) -> bool {
 }
 
 unsafe extern "C" fn park_for_good(_: *mut c_void) {
-    // SAFETY: on a goroutine, which `ready` may take.
+    // SAFETY: on a goroutine. `ready` may take it.
     unsafe { gosched_park(Some(publish), ptr::null_mut(), WaitReason::Sleep) }
 }
 
 unsafe fn ready() {
-    // SAFETY: it has parked.
+    // SAFETY: the goroutine has parked.
     unsafe { gosched_ready(PARKED.swap(ptr::null_mut(), Ordering::Acquire)) }
 }
 
@@ -108,9 +108,9 @@ unsafe fn set_limits() {
 
 unsafe fn make_and_free() {
     let mut chan = ptr::null_mut();
-    // SAFETY: nobody else's.
+    // SAFETY: the channel is only this function's.
     unsafe {
-        // Of a size that none was made of before, and with more than a small buffer.
+        // The size is new, and the buffer isn't small.
         assert_eq!(gosched_chan_make(12_345, 100, &mut chan), 0);
         gosched_chan_free(chan);
         assert_eq!(gosched_chan_make((1 << 16) - 1, 1, &mut chan), 0);
@@ -171,7 +171,7 @@ unsafe extern "C" fn nothing_with_range(_: usize, _: usize, _: *mut c_void) {}
 unsafe extern "C" fn change_its_state(g: *mut c_void) {
     const SCANNED: u32 = GOSCHED_GRUNNING + GOSCHED_GSCAN;
     let g = g.cast();
-    // SAFETY: the goroutine that has called systemstack, whose state nobody else changes meanwhile.
+    // SAFETY: the goroutine that has called systemstack. Nobody else changes its state meanwhile.
     unsafe {
         assert!(gosched_castogscanstatus(g, GOSCHED_GRUNNING, SCANNED));
         gosched_scan_stack(g, Some(nothing_with_range), ptr::null_mut());
@@ -192,7 +192,7 @@ unsafe fn change_state() {
 }
 
 unsafe fn look_at_all() {
-    // SAFETY: what is called does nothing.
+    // SAFETY: the callee does nothing.
     unsafe {
         gosched_for_each_g(Some(nothing_with_g), ptr::null_mut());
         gosched_for_each_g_race(Some(nothing_with_g), ptr::null_mut());
@@ -232,7 +232,7 @@ unsafe fn register_and_take_back() {
         gdestroy: None,
         copystack: None,
     };
-    // SAFETY: no code is there. The hooks are refused.
+    // SAFETY: the range has no code. The hooks are refused.
     unsafe {
         assert_eq!(gosched_register_frame_map(1, 2, MAP), 0);
         assert_eq!(gosched_register_frame_map(1, 2, MAP), libc::EEXIST);
@@ -255,7 +255,7 @@ static FUNCTIONS: [painted::Case; 17] = functions! {
 };
 
 unsafe extern "C" fn measure(function: *mut c_void) {
-    // SAFETY: one of FUNCTIONS is passed, on a goroutine.
+    // SAFETY: the argument is one of FUNCTIONS, on a goroutine.
     unsafe { (*function.cast::<painted::Case>()).measure(|guard| guard + gosched_entry_room) };
 }
 
@@ -275,7 +275,7 @@ fn every_function_keeps_to_its_room() {
             cases[MANY - 1].chan = chan;
             MANY_CASES.store(cases.as_mut_ptr(), Ordering::Relaxed);
             gosched_newproc(Some(measure), ptr::from_ref(function).cast_mut().cast());
-            // The receivers park until a value comes; the channel neither fills nor stays full.
+            // The receivers park until a value comes. The channel doesn't stay full.
             while !function.measured() {
                 gosched::yield_now();
                 gosched_chan_try_send(chan, elem);
@@ -289,7 +289,7 @@ fn every_function_keeps_to_its_room() {
     }
 }
 
-/// Where the code was called that made the running goroutine.
+/// The address of the call that made the running goroutine.
 static MADE_AT: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn look_at_gopc(_: *mut c_void) {
@@ -301,7 +301,7 @@ unsafe extern "C" fn look_at_gopc(_: *mut c_void) {
 unsafe extern "C" fn make_on_a_copying_stack() {
     // SAFETY: `look_at_gopc` fits its stack.
     unsafe { gosched_newproc(Some(look_at_gopc), ptr::null_mut()) };
-    hint::black_box(()); // so that it isn't a jump
+    hint::black_box(()); // keeps the call from being a jump
 }
 
 #[inline(never)]

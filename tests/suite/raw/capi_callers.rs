@@ -1,4 +1,4 @@
-//! Calls each C function for programs where it can be called and where it can't, and with NULL: the
+//! Calls each C function for programs where it can be called and where it can't, and with NULL. The
 //! table at the head of the header must be true. Functions for ports aren't in the table: their
 //! docs say where they may be called.
 
@@ -22,12 +22,12 @@ tests! {
 
 const HEADER: &str = include_str!("../../../include/gosched.h");
 
-/// The files that declare the functions of the table. Functions that only a port needs say
-/// themselves where they may be called.
+/// The files that declare the functions of the table. The docs of functions that only a port needs
+/// say where they may be called.
 const FOR_PROGRAMS: [&str; 2] =
     [include_str!("../../../src/capi/goroutine.rs"), include_str!("../../../src/capi/chan.rs")];
 
-/// Where a function is called.
+/// The place where a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     BeforeRun,
@@ -56,7 +56,7 @@ const PLACES: [(Place, usize); 8] = [
 ];
 
 /// A function of the header: its name, and a call that returns its outcome in the table's words.
-/// The call passes NULL if the place says so.
+/// The call passes NULL at the place `Null`.
 type Function = (&'static str, fn(Place) -> String);
 
 fn yes() -> String {
@@ -100,11 +100,11 @@ unsafe extern "C" fn publish(g: *mut Goroutine, _: *mut c_void) -> bool {
 }
 
 unsafe extern "C" fn park_and_publish(_: *mut c_void) {
-    // SAFETY: on a goroutine, whose stack `publish` doesn't touch.
+    // SAFETY: on a goroutine. `publish` doesn't touch its stack.
     unsafe { gosched_park(Some(publish), ptr::null_mut(), WaitReason::Semacquire) }
 }
 
-/// A channel of words, with or without one in it.
+/// Returns a channel of words; with a word in it if `full`.
 unsafe fn channel(capacity: usize, full: bool) -> *mut Chan {
     let mut chan = ptr::null_mut();
     let word = 7u64;
@@ -135,12 +135,13 @@ unsafe extern "C" fn send_one(chan: *mut c_void) {
     unsafe { gosched_chan_send(chan.cast(), (&raw const word).cast()) };
 }
 
-/// A channel without room. A goroutine runs `f` at its other end, where the caller may wait for it.
+/// Returns a channel without room. A goroutine runs `f` at its other end, if the caller may wait
+/// for it.
 unsafe fn partner(place: Place, f: unsafe extern "C" fn(*mut c_void)) -> *mut Chan {
     // SAFETY: `f` takes a channel, which is never freed.
     unsafe {
         let chan = channel(0, false);
-        // A call that doesn't wait might find it there already.
+        // A call that doesn't wait might find the partner there already.
         if !matches!(place, BeforeRun | Blocking) {
             assert_eq!(gosched_newproc_fixed(Some(f), chan.cast(), 0), 0);
         }
@@ -152,11 +153,11 @@ fn null<T>(place: Place, f: T) -> Option<T> {
     (place != Null).then_some(f)
 }
 
-/// [`FUNCTIONS`]: names, and the call of each at a place.
+/// Makes [`FUNCTIONS`]: names, and the call of each at a place.
 macro_rules! functions {
     ($($name:ident($place:pat) $call:block)*) => {
         [$((stringify!($name), |$place| {
-            // SAFETY: what isn't allowed is refused, or ends the process.
+            // SAFETY: a call that isn't allowed is refused, or ends the process.
             unsafe { $call }
         })),*]
     };
@@ -270,9 +271,9 @@ const FUNCTIONS: [Function; 26] = functions! {
 
 unsafe extern "C" fn ready_the_parked(_: *mut c_void) {
     let g = PARKED.load(Ordering::Acquire);
-    // SAFETY: a goroutine that parks, and with one P has left it when this one runs.
+    // SAFETY: the goroutine parks. With one P, it has left the P when this one runs.
     unsafe {
-        // It may have lost its turn just before.
+        // The goroutine may have lost its turn just before.
         while gosched_readgstatus(g) & !GOSCHED_GSCAN != GOSCHED_GWAITING {
             gosched_yield();
         }
@@ -290,7 +291,7 @@ fn say(outcome: &str) {
 
 /// Makes the call that `arg` points to.
 unsafe extern "C" fn call(arg: *mut c_void) {
-    // SAFETY: a call is passed, whose function takes care of itself.
+    // SAFETY: the argument is a call, whose function is safe at its place.
     unsafe {
         let &((_, function), place) = &*arg.cast::<Call>();
         say(&function(place));
@@ -299,7 +300,7 @@ unsafe extern "C" fn call(arg: *mut c_void) {
 
 type Call = (Function, Place);
 
-/// `unlockf` of the place of this name.
+/// `unlockf` of the place `Unlockf`: makes the call.
 unsafe extern "C" fn call_and_go_on(_: *mut Goroutine, arg: *mut c_void) -> bool {
     // SAFETY: park passes the call on.
     unsafe { call(arg) };
@@ -334,7 +335,7 @@ unsafe extern "C" fn call_inside(arg: *mut c_void) -> *mut c_void {
 /// Calls a function in this process.
 fn make(call_to_make: Call) {
     let arg = |to_make: &Call| ptr::from_ref(to_make).cast_mut().cast();
-    // SAFETY: the call stays until it was made, and its function takes care of itself.
+    // SAFETY: the call stays until it is made, and its function is safe at its place.
     let here = move || unsafe { call(arg(&call_to_make)) };
     match call_to_make.1 {
         BeforeRun => return here(),
@@ -350,7 +351,7 @@ fn make(call_to_make: Call) {
 fn outcome(ended: &Ended, name: &str) -> String {
     let said = ended.stderr.lines().find_map(|line| line.strip_prefix("outcome: "));
     match ended.status.code() {
-        // A Rust program gets Go's words for the same.
+        // A Rust program gets Go's words for the same error.
         Some(2) if ended.stderr.contains("fatal error: go of nil func value\n") => "ends".to_owned(),
         Some(2) if ended.stderr.contains(&format!("fatal error: {name}")) => "ends".to_owned(),
         Some(0) if said.is_some() => said.unwrap_or_default().to_owned(),
@@ -366,7 +367,7 @@ fn row(name: &str) -> Vec<&'static str> {
 }
 
 fn the_headers_table_is_true(test: Test) {
-    /// The environment variable that says which call a process is to make.
+    /// The environment variable that selects the call that a process makes.
     const WHICH: &str = "GOSCHED_TEST_CALL";
 
     for line in FOR_PROGRAMS.into_iter().flat_map(str::lines) {
@@ -400,8 +401,7 @@ fn the_headers_table_is_true(test: Test) {
 const NO_GOROUTINES: &str = "no goroutines (main called runtime.Goexit) - deadlock!";
 
 unsafe extern "C" fn exit(_: *mut c_void) -> *mut c_void {
-    // SAFETY: on a goroutine, and nothing needs what is on its stack. `outlive` lets others run
-    // only.
+    // SAFETY: on a goroutine whose stack nobody needs. `outlive` only lets others run.
     unsafe {
         assert_eq!(gosched_newproc_fixed(Some(outlive), ptr::null_mut(), 0), 0);
         gosched_exit()
@@ -431,7 +431,7 @@ fn the_first_goroutine_exits(test: Test) {
         .says("the others go on");
 }
 
-/// As any other deadlock there.
+/// It ends like any other deadlock there.
 fn the_first_goroutine_exits_beside_another_thread(test: Test) {
     let process = test.process(|| thread::spawn(run_and_exit).join().unwrap());
     let ended = process.env("GODEBUG", "deadlock=fatal,period=5").end();

@@ -1,5 +1,5 @@
-//! What waits and what wakes, for C: how much of a copying stack it takes, and what ends a program
-//! that calls it where it can't. `tests/c/waiting.c` has what it does.
+//! Functions that wait and wake, for C: how much of a copying stack they use, and how they end a
+//! program that calls them where it can't. `tests/c/waiting.c` tests what they do.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
@@ -31,14 +31,14 @@ tests! {
 }
 
 unsafe extern "C" {
-    /// What a stub makes sure of, beyond the guard.
+    /// The bytes that a stub checks for, beyond the guard.
     static gosched_entry_room: usize;
 }
 
-/// A place for what C has in a static.
+/// A place for data that C keeps in a static.
 struct Shared<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: the functions that it is passed to share it.
+// SAFETY: the functions that get a pointer to it share it.
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -62,7 +62,7 @@ shared!(NOTE: Note);
 shared!(LIST: NotifyList);
 shared!(POLL_DESC: PollDesc);
 
-/// A semaphore that somebody releases whenever it is 0.
+/// A semaphore that another goroutine releases whenever it is 0.
 static SEMA: AtomicU32 = AtomicU32::new(0);
 /// A descriptor in non-blocking mode.
 static FD: AtomicI32 = AtomicI32::new(-1);
@@ -144,7 +144,7 @@ unsafe fn notify() {
 }
 
 unsafe fn spin() {
-    // SAFETY: they need nothing.
+    // SAFETY: they need no preparation.
     unsafe {
         gosched_can_spin(0);
         gosched_do_spin();
@@ -167,7 +167,7 @@ unsafe fn poll() {
 }
 
 unsafe fn signals() {
-    // SAFETY: one at a time.
+    // SAFETY: one call at a time.
     unsafe {
         assert_eq!(gosched_signal_enable(libc::SIGUSR1), 0);
         assert_eq!(libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), libc::SIGUSR1), 0);
@@ -214,13 +214,13 @@ static FUNCTIONS: [painted::Case; 11] = functions! {
     timers sleep_on_a_note acquire release wait_for_a_condition notify spin poll signals metrics labels
 };
 
-/// While another goroutine receives signals.
+/// The function to measure while another goroutine receives signals.
 static IDLE: [painted::Case; 1] = functions! { wait_until_idle };
 
-/// Without a check, as in a signal handler.
+/// A function without a check, for use in a signal handler.
 static UNCHECKED: [painted::Case; 1] = functions! { wake_a_note };
 
-/// How far below the guard C may be where it calls what has no check.
+/// How far below the guard C may be when it calls a function without a check.
 const SMALL_FRAME: usize = 256;
 
 unsafe extern "C" fn measure(function: *mut c_void) {
@@ -233,7 +233,7 @@ unsafe extern "C" fn measure_unchecked(function: *mut c_void) {
     unsafe { (*function.cast::<painted::Case>()).measure(|guard| guard - SMALL_FRAME) };
 }
 
-/// Has each measured by a goroutine, and ends its waits.
+/// Makes a goroutine measure each function, and ends the functions' waits.
 fn measure_all(functions: &'static [painted::Case], measure: unsafe extern "C" fn(*mut c_void)) {
     for function in functions {
         SEMA.store(0, Ordering::Relaxed);
@@ -272,7 +272,8 @@ fn every_function_keeps_to_its_room() {
     FUNCTIONS.iter().chain(&UNCHECKED).chain(&IDLE).for_each(|function| function.check(usize::MAX));
 }
 
-/// The end of a process that has called `f` on the scheduler's stack, or in `gosched_blocking`.
+/// Returns the end of a process that has called `f` on the scheduler's stack, or in
+/// `gosched_blocking`.
 fn on_the_schedulers_stack(test: Test, blocking: bool, f: unsafe extern "C" fn(*mut c_void), says: &str) {
     let process = test.process(|| {
         // SAFETY: what `f` does there ends the process.

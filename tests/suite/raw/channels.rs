@@ -44,10 +44,10 @@ impl Words {
 }
 
 fn raw_goroutines_send_and_receive_words() {
-    /// How many each sends.
+    /// The number of values that each goroutine sends.
     const VALUES: u64 = 100;
     unsafe extern "C" fn send(words: *mut c_void) {
-        // SAFETY: the test passes it, and waits for the end.
+        // SAFETY: the test passes it, and waits until the goroutines have ended.
         let words = unsafe { &*words.cast::<Words>() };
         for i in 1..=VALUES {
             // SAFETY: a word, for a channel of words.
@@ -69,7 +69,7 @@ fn raw_goroutines_send_and_receive_words() {
     run(|| {
         for (words, size) in CHANNELS.iter().zip([0, 1, 10]) {
             let c = words.make(size).unwrap();
-            // SAFETY: both fit their stacks; the channel is closed when all has been sent, and
+            // SAFETY: both fit their stacks. The channel is closed after all values were sent, and
             // freed when nobody uses it.
             unsafe {
                 (0..8).for_each(|_| proc::newproc(Some(send), arg(words)));
@@ -85,7 +85,7 @@ fn raw_goroutines_send_and_receive_words() {
         }
     });
 
-    /// A goroutine on a fixed stack takes part.
+    /// A goroutine on a fixed stack receives, too.
     unsafe fn receive_some(c: NonNull<Hchan>, words: &Words) {
         for _ in 0..100 {
             let mut word = 0u64;

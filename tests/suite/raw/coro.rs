@@ -24,7 +24,7 @@ fn run<T: Send>(main: impl FnOnce() -> T + Send) -> T {
     run_with_procs(4, main)
 }
 
-/// What a raw coroutine and its test have in common.
+/// Data that a raw coroutine and its test share.
 #[derive(Default)]
 struct Raw {
     coro: Coro,
@@ -32,14 +32,15 @@ struct Raw {
     ended: AtomicUsize,
 }
 
-/// What a frame of `dive` takes, and more.
+/// More than a frame of `dive` takes.
 const FRAME: usize = if cfg!(debug_assertions) { 1024 } else { 256 };
 
-/// Goes down `n` frames, switches there, and comes back with their sum.
+/// Recurses `n` frames deep, switches there, and returns their sum.
 fn dive(n: usize, c: *mut Coro) -> usize {
     let mine = n;
     if n == 0 {
-        // SAFETY: the coroutine of the goroutine that this runs on, or has made.
+        // SAFETY: the coroutine belongs to the goroutine that this runs on, or that goroutine has
+        // made it.
         unsafe { proc::coroswitch(c) };
         return 0;
     }
@@ -58,7 +59,7 @@ unsafe extern "C" fn dives(c: *mut Coro, raw: *mut c_void) {
     raw.ended.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Makes one, and goes through it to its end; also on a copying stack.
+/// Makes a coroutine, and runs it to its end; also on a copying stack.
 unsafe extern "C" fn drive(raw: *mut c_void) {
     // SAFETY: the tests pass a Raw that stays.
     let raw = unsafe { &*raw.cast::<Raw>() };
@@ -66,7 +67,7 @@ unsafe extern "C" fn drive(raw: *mut c_void) {
     // SAFETY: `dives` checks before each frame.
     unsafe { proc::newcoro(c, dives, ptr::from_ref(raw).cast_mut().cast()) };
     for n in [0, 3, 300, 3_000] {
-        // Once from as deep as it is, once from here.
+        // Switches once at the deepest frame, and once from here.
         morestack_check!(FRAME, dive, n, c);
         // SAFETY: it hasn't ended.
         unsafe { proc::coroswitch(c) };
@@ -74,7 +75,7 @@ unsafe extern "C" fn drive(raw: *mut c_void) {
             proc::throw("a wrong sum");
         }
     }
-    // SAFETY: likewise: this is its last step.
+    // SAFETY: likewise. This is its last step.
     unsafe { proc::coroswitch(c) };
     raw.ended.fetch_add(1, Ordering::Release);
 }
@@ -83,13 +84,14 @@ fn raw_coroutines_grow_on_both_sides() {
     run(|| {
         let raws: Vec<Raw> = (0..5).map(|_| Raw::default()).collect();
         for raw in &raws {
-            // SAFETY: `drive` checks before each frame; all have ended before they go.
+            // SAFETY: `drive` checks before each frame. All have ended before the values are
+            // dropped.
             unsafe { proc::newproc(Some(drive), ptr::from_ref(raw).cast_mut().cast()) };
         }
         for raw in &raws {
             wait_until(|| raw.ended.load(Ordering::Acquire) == 2);
         }
-        // A Coro can be used again, and on a fixed stack.
+        // A Coro can be used again, also on a fixed stack.
         scope(|s| {
             // SAFETY: as above.
             let drive = || unsafe { drive(ptr::from_ref(&raws[0]).cast_mut().cast()) };
@@ -99,7 +101,7 @@ fn raw_coroutines_grow_on_both_sides() {
     });
 }
 
-/// A coroutine waits before it has a frame.
+/// A coroutine waits before it has its first frame.
 fn the_stack_of_a_coroutine_that_has_not_begun_shrinks() {
     static GROWN: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     unsafe extern "C" fn grows(c: *mut Coro, raw: *mut c_void) {
@@ -113,13 +115,13 @@ fn the_stack_of_a_coroutine_that_has_not_begun_shrinks() {
         let c = (&raw const raw.coro).cast_mut();
         let mut shrunk = false;
         while !shrunk {
-            // Where a goroutine without a P ends, its stack goes back at once.
+            // If a goroutine ends without a P, its stack is freed at once.
             yield_now();
-            // SAFETY: `grows` checks before each frame, and ends before `raw` goes.
+            // SAFETY: `grows` checks before each frame, and ends before `raw` is dropped.
             unsafe { proc::newcoro(c, grows, ptr::from_ref(&raw).cast_mut().cast()) };
-            // As a rule its G is the one that has ended just now, with the stack that it had.
+            // Usually its G is the one that has just ended, with the stack that it had.
             let gp = GROWN.load(Ordering::Relaxed);
-            // SAFETY: G's are never freed; while one has the scan bit, it is ours.
+            // SAFETY: G's are never freed. While this one has the scan bit, it is ours.
             unsafe {
                 if !gp.is_null() && proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
                     let size = |gp: *mut G| (*gp).stack.get().hi - (*gp).stack.get().lo;
@@ -139,7 +141,7 @@ fn the_stack_of_a_coroutine_that_has_not_begun_shrinks() {
     });
 }
 
-/// As with a channel, anybody may switch: one goroutine waits in it at any time.
+/// As with a channel, any goroutine may switch: one goroutine waits in it at any time.
 fn many_goroutines_switch_in_one_coroutine() {
     unsafe extern "C" fn passes(c: *mut Coro, raw: *mut c_void) {
         // SAFETY: the test passes a Raw that stays.
@@ -168,9 +170,9 @@ fn many_goroutines_switch_in_one_coroutine() {
                 });
             }
         });
-        // SAFETY: it ends now.
+        // SAFETY: the coroutine ends now.
         unsafe { proc::coroswitch(c(&raw)) };
-        // A goroutine may have switched to another one instead.
+        // A goroutine may have switched to another goroutine instead.
         let (passed, switches) = (raw.value.load(Ordering::Relaxed), switches.into_inner());
         assert!((1..=switches).contains(&passed), "{passed} of {switches}");
     });

@@ -1,4 +1,4 @@
-//! The raw layer: goroutines on copying stacks, and the steps that the scheduler is made of.
+//! The raw layer: goroutines on copying stacks, and the basic steps of the scheduler.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -32,20 +32,20 @@ tests! {
     acquirem_holds_the_m
 }
 
-/// Where a G leaves itself when it parks.
+/// A place where a G is stored when it parks.
 type Parked = AtomicPtr<G>;
 
-/// Leaves the parked G at `lock`, which is a [`Parked`].
+/// Stores the parked G at `lock`, which is a [`Parked`].
 unsafe extern "C" fn publish(gp: *mut G, lock: *mut c_void) -> bool {
-    // SAFETY: park passes one that stays.
+    // SAFETY: park passes a place that stays.
     unsafe { &*lock.cast::<Parked>() }.store(gp, Ordering::Release);
     true
 }
 
-/// Parks the running goroutine; it can be found at `parked` then.
+/// Parks the running goroutine, which is stored at `parked` then.
 ///
 /// # Safety
-/// On a goroutine; somebody will take it from there.
+/// On a goroutine; another goroutine takes it from there.
 unsafe fn park(parked: &Parked) {
     // SAFETY: publish touches neither the stack nor anything that isn't atomic.
     unsafe {
@@ -53,7 +53,7 @@ unsafe fn park(parked: &Parked) {
     }
 }
 
-/// Takes a goroutine that parks, or will.
+/// Takes a goroutine that parks at `parked`, or will park there.
 fn take(parked: &Parked) -> *mut G {
     loop {
         let gp = parked.swap(ptr::null_mut(), Ordering::Acquire);
@@ -107,16 +107,16 @@ fn a_parked_goroutine_is_made_ready_from_anywhere() {
     static READIED: AtomicUsize = AtomicUsize::new(0);
     unsafe extern "C" fn body(_: *mut c_void) {
         loop {
-            // SAFETY: on a goroutine; the test takes it.
+            // SAFETY: on a goroutine, which the test takes.
             unsafe { park(&ME) };
             WOKEN.fetch_add(1, Ordering::Release);
         }
     }
-    /// Makes it ready, which has parked or will.
+    /// Makes the goroutine ready once it has parked.
     fn ready() {
         let gp = take(&ME);
         READIED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: it has parked.
+        // SAFETY: the goroutine has parked.
         unsafe { proc::goready(gp, 0) }
     }
     run(|| {
@@ -126,7 +126,7 @@ fn a_parked_goroutine_is_made_ready_from_anywhere() {
             ready();
             let gp = take(&ME);
             READIED.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: it has parked.
+            // SAFETY: the goroutine has parked.
             unsafe { proc::systemstack(|| proc::goready(gp, 0)) };
         }
         let thread = thread::spawn(|| storm(1000).for_each(|_| ready()));
@@ -140,7 +140,7 @@ fn a_park_without_unlockf_stays_parked() {
     static WOKEN: AtomicBool = AtomicBool::new(false);
     unsafe extern "C" fn body(_: *mut c_void) {
         ME.store(getg(), Ordering::Release);
-        // SAFETY: on a goroutine, of which the test knows.
+        // SAFETY: on a goroutine that the test knows.
         unsafe { proc::gopark(None, ptr::null_mut(), WaitReason::Sleep, TraceBlockReason::Sleep, 0) };
         WOKEN.store(true, Ordering::Release);
     }
@@ -148,12 +148,13 @@ fn a_park_without_unlockf_stays_parked() {
         // SAFETY: `body` fits its stack.
         unsafe { proc::newproc(Some(body), ptr::null_mut()) };
         let gp = take(&ME);
-        // It waits before it has left its thread, and may be made ready after that.
+        // Its status is waiting before it has left its thread. It may be made ready only after
+        // that.
         // SAFETY: G's are never freed.
         wait_until(|| unsafe { proc::readgstatus(gp) == GWAITING && (*gp).m.is_null() });
         (0..100).for_each(|_| yield_now());
         assert!(!WOKEN.load(Ordering::Acquire));
-        // SAFETY: it has parked; its reason is written while it hasn't been made ready.
+        // SAFETY: the goroutine has parked. Its reason may be written until it is made ready.
         unsafe {
             assert_eq!((*gp).waitreason.get().as_str(), "sleep");
             proc::goready(gp, 0);
@@ -167,7 +168,7 @@ fn an_unlockf_that_says_no_lets_the_goroutine_go_on() {
     static ENDED: AtomicBool = AtomicBool::new(false);
     unsafe extern "C" fn no(gp: *mut G, lock: *mut c_void) -> bool {
         // SAFETY: on g0, for the goroutine that parks.
-        // Sysmon may be looking since when it waits.
+        // Sysmon may be checking how long it has waited.
         let waits = unsafe { proc::readgstatus(gp) & !GSCAN == GWAITING };
         // SAFETY: as above.
         let passed = waits && unsafe { (*proc::getm()).g0.get().is_some() };
@@ -179,7 +180,7 @@ fn an_unlockf_that_says_no_lets_the_goroutine_go_on() {
     unsafe extern "C" fn body(rounds: *mut c_void) {
         for _ in 0..rounds.addr() {
             let lock = ptr::without_provenance_mut(7);
-            // SAFETY: on a goroutine; nobody else will make it ready.
+            // SAFETY: on a goroutine, which nobody else will make ready.
             unsafe { proc::gopark(Some(no), lock, WaitReason::Sleep, TraceBlockReason::Sleep, 0) };
         }
         ENDED.store(true, Ordering::Release);
@@ -247,7 +248,7 @@ fn systemstack_runs_on_g0() {
                 let g0 = (*proc::getm()).g0.get().map(G::as_ptr);
                 let on_g0 = g0 == Some(getg()) && getg() != gp;
                 local += usize::from(on_g0);
-                // More than a copying stack has.
+                // This needs more than a copying stack has.
                 let numbers = std::hint::black_box([1; 10_000]);
                 proc::systemstack(|| numbers.iter().sum())
             })
@@ -265,7 +266,7 @@ fn systemstack_runs_on_g0() {
         wait_until(|| SEEN.load(Ordering::Acquire) != 0);
         assert_eq!(SEEN.load(Ordering::Acquire), 10_002);
     });
-    // SAFETY: on a thread that isn't ours it just calls.
+    // SAFETY: on a foreign thread it just calls the closure.
     assert_eq!(unsafe { proc::systemstack(|| (getg(), proc::getm())) }, (ptr::null_mut(), ptr::null_mut()));
 }
 
@@ -277,7 +278,7 @@ fn a_panic_goes_through_systemstack() {
                     for _ in 0..50 {
                         let gp = getg();
                         let panicking = AssertUnwindSafe(|| {
-                            // SAFETY: it doesn't park, and the stack is a fixed one.
+                            // SAFETY: the closure doesn't park, and the stack is a fixed one.
                             unsafe { proc::systemstack(|| resume_unwind(Box::new(i))) }
                         });
                         let payload: Box<u32> = catch_unwind(panicking).unwrap_err().downcast().unwrap();
@@ -298,16 +299,16 @@ fn mcall_leaves_and_gogo_comes_back() {
         // SAFETY: on g0.
         let on_g0 = unsafe { (*proc::getm()).g0.get() }.map(G::as_ptr) == Some(getg());
         LEFT.store(if on_g0 { gp } else { ptr::null_mut() }, Ordering::Relaxed);
-        // SAFETY: the goroutine that called mcall.
+        // SAFETY: the goroutine called mcall.
         unsafe { proc::gogo(gp) }
     }
     run(|| {
-        let lock = gosched::lock_os_thread(); // so that nobody else is at LEFT
+        let lock = gosched::lock_os_thread(); // keeps others from using LEFT
         for _ in 0..1000 {
             // SAFETY: on a goroutine, which `there` resumes.
             unsafe { proc::mcall(there) };
             assert_eq!(LEFT.swap(ptr::null_mut(), Ordering::Relaxed), getg());
-            // SAFETY: it is running as before.
+            // SAFETY: it runs as before.
             assert_eq!(unsafe { proc::readgstatus(getg()) }, GRUNNING);
         }
         drop(lock);
@@ -345,7 +346,7 @@ fn a_list_of_goroutines_is_injected() {
     });
 }
 
-/// A part of it goes to the global queue, which counts that part alone.
+/// A part of the list goes to the global queue, which counts only that part.
 fn a_list_longer_than_a_queue_is_counted(test: Test) {
     const N: usize = 300;
     static WAITING: [Parked; N] = [const { Parked::new(ptr::null_mut()) }; N];
@@ -380,7 +381,7 @@ fn a_state_can_be_changed_and_put_back() {
         WOKEN.store(true, Ordering::Release);
     }
     run(|| {
-        // SAFETY: `body` fits its stack; then it is parked, and this test's.
+        // SAFETY: `body` fits its stack. Then it is parked, and belongs to this test.
         unsafe {
             proc::newproc(Some(body), ptr::null_mut());
             let gp = take(&ME);
@@ -391,7 +392,7 @@ fn a_state_can_be_changed_and_put_back() {
         }
         wait_until(|| WOKEN.load(Ordering::Acquire));
 
-        // A goroutine may be waiting for what it does itself on g0.
+        // A goroutine may be waiting for work that it does itself on g0.
         let gp = getg();
         // SAFETY: the running goroutine, which isn't on any queue.
         unsafe {
@@ -412,7 +413,7 @@ fn poll_work_sees_what_waits() {
         // SAFETY: on an M.
         let poll_work = || unsafe { proc::poll_work() };
         wait_until(|| !poll_work());
-        // One that has lost its P in between may come too late, so not each time.
+        // The goroutine may lose its P in between and come too late, so not every round sees it.
         let seen = (0..10_000).any(|_| {
             // SAFETY: `nothing` fits its stack.
             unsafe { proc::newproc(Some(nothing), ptr::null_mut()) };
@@ -437,6 +438,6 @@ fn acquirem_holds_the_m() {
     });
     let none = proc::acquirem();
     assert!(none.is_null() && getg().is_null());
-    // SAFETY: what acquirem returned.
+    // SAFETY: the result of acquirem.
     unsafe { proc::releasem(none) };
 }

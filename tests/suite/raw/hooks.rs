@@ -1,4 +1,4 @@
-//! An embedder's hooks: what the scheduler calls, and a collector's worker that it runs first.
+//! An embedder's hooks: calls of the scheduler's, and a collector's worker that runs first.
 
 use std::ffi::c_void;
 use std::num::NonZeroUsize;
@@ -24,17 +24,17 @@ static ACQUIREPS: AtomicUsize = AtomicUsize::new(0);
 static DESTROYED: AtomicUsize = AtomicUsize::new(0);
 static WORKED: AtomicUsize = AtomicUsize::new(0);
 
-/// The worker, while it is parked, and when it is to work.
+/// The worker, while it is parked, and whether it has work.
 static PARKED: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 static WORKER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
-/// The worker has just parked.
+/// Notes that the worker has just parked.
 unsafe extern "C" fn publish(gp: *mut G, _: *mut c_void) -> bool {
     PARKED.store(gp, Ordering::Release);
     true
 }
 
-/// Parks and works in turns; nobody but the scheduler makes it go on.
+/// Parks and works in turns. Only the scheduler makes it go on.
 unsafe extern "C" fn worker(_: *mut c_void) {
     for _ in 0..ROUNDS {
         // SAFETY: on a goroutine; publish doesn't touch its stack.
@@ -68,8 +68,8 @@ fn the_scheduler_calls_the_hooks() {
     run(|| {
         assert_eq!(P_INITS.load(Ordering::Relaxed), gomaxprocs());
         assert!(ACQUIREPS.load(Ordering::Relaxed) > 0);
-        // The one P that there is finds the worker beside a goroutine that yields all the time.
-        // Nobody takes it away.
+        // The only P finds the worker beside a goroutine that yields all the time. Nobody takes the
+        // P away.
         proc::set_detach(false);
         let procs = set_gomaxprocs(NonZeroUsize::MIN);
         // SAFETY: `worker` fits its stack.
@@ -90,6 +90,6 @@ fn the_scheduler_calls_the_hooks() {
         others_ended();
         assert_eq!(DESTROYED.load(Ordering::Relaxed), 101);
     });
-    // SAFETY: it panics before it does anything.
+    // SAFETY: it panics before it changes anything.
     assert!(catch_unwind(|| unsafe { set_hooks(hooks) }).is_err(), "a second time");
 }

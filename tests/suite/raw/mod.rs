@@ -1,4 +1,4 @@
-//! What a language's runtime links, and C.
+//! The layers that a language's runtime links, and C.
 
 mod capi;
 mod capi_callers;

@@ -46,7 +46,7 @@ tests! {
     the_pollers_own_descriptors
 }
 
-/// Threads of this process.
+/// Returns how many threads this process has.
 fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
@@ -63,7 +63,7 @@ fn a_wait_costs_no_thread(test: Test) {
             .collect();
         let_them_wait();
         let threads = threads();
-        // One that loses its P keeps its thread, so there may be some.
+        // A goroutine that loses its P keeps its thread, so there may be some threads.
         assert!(threads < 200, "{threads} threads for 400 goroutines that wait");
         for (i, tx) in writers.iter_mut().enumerate() {
             tx.write_all(&[i as u8]).unwrap();
@@ -92,12 +92,12 @@ fn byte_by_byte_both_ways(test: Test) {
     });
 }
 
-/// What is written is more than fits: writers wait, too.
+/// More is written than fits, so writers wait, too.
 fn many_descriptors_become_ready_at_once(test: Test) {
     const SIZE: usize = 300_000;
     const PAIRS: usize = 50;
     with_one_p_and_several(test, || {
-        // Each sends a part of it, which begins elsewhere.
+        // Each goroutine sends a different part.
         let all: Vec<u8> = (0..SIZE + PAIRS).map(|at| ((at * at) >> 3) as u8).collect();
         scope(|s| {
             for i in 0..PAIRS {
@@ -156,13 +156,13 @@ fn an_end_and_a_broken_pipe(test: Test) {
     });
 }
 
-/// It is a misuse, and takes the wait from nobody.
+/// Such a reset is a misuse, but the wait goes on.
 fn a_reset_while_somebody_waits(test: Test) {
     with_one_p_and_several(test, || {
         let (a, mut b) = UnixStream::pair().unwrap();
         // SAFETY: it is open until the close.
         let pd = unsafe { poll_runtime_poll_open(a.as_raw_fd()) }.unwrap();
-        // What there is to know of it at first.
+        // Lets the poller report the initial state.
         let_them_wait();
         poll_runtime_poll_reset(pd, Mode::Read).unwrap();
         scope(|s| {
@@ -181,8 +181,8 @@ fn a_reset_while_somebody_waits(test: Test) {
     });
 }
 
-/// A full pipe has that while nobody reads, and no longer when somebody does. Of that there is no
-/// event.
+/// A full pipe has an error while nobody reads, and none once a reader is back. The kernel reports
+/// no event for that.
 fn an_error_and_nothing_else(test: Test) {
     with_one_p_and_several(test, || {
         let (reader, mut writer) = pipe().unwrap();
@@ -234,7 +234,7 @@ fn an_event_descriptor(test: Test) {
     });
 }
 
-/// It works when there is room again.
+/// The poller works once there is room again.
 fn no_poller_without_descriptors(test: Test) {
     with_one_p_and_several(test, || {
         let (a, _b) = UnixStream::pair().unwrap();
@@ -249,7 +249,7 @@ fn no_poller_without_descriptors(test: Test) {
     });
 }
 
-/// What isn't allowed to this process says nothing about the descriptor.
+/// A poller that the sandbox forbids says nothing about the descriptor.
 fn no_poller_in_a_sandbox(test: Test) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;
@@ -269,7 +269,7 @@ fn a_busy_processor_does_not_keep_them_waiting(test: Test) {
         let reader = go(move || read_one(&rx).unwrap());
         let_them_wait();
         let done = Arc::new(AtomicUsize::new(0));
-        // There is always a goroutine to run, on each P.
+        // Each P always has a goroutine to run.
         let busy: Vec<_> = (0..16)
             .map(|_| {
                 let done = done.clone();
@@ -336,7 +336,7 @@ fn deadlock_after_the_last_wait(test: Test) {
         return;
     }
     type Stream = Pollable<UnixStream>;
-    /// How the only wait ends, while all else waits for good.
+    /// The ways in which the only wait ends, while everything else waits forever.
     const ENDS: [fn(&Stream, &Stream); 3] = [
         |_, mut b| b.write_all(b"x").unwrap(),
         |a, _| a.close(),
@@ -367,8 +367,8 @@ fn deadlock_after_the_last_wait(test: Test) {
     }
 }
 
-/// The other end is another process's.
-/// The poller sleeps without a limit when the last wait ends, and has no more to wait for.
+/// Another process has the other end.
+/// The poller sleeps without a limit when the last wait ends, and has nothing more to wait for.
 fn deadlock_while_nobody_is_waited_for(test: Test) {
     if test.deadlock_unseen() {
         return;
@@ -397,14 +397,14 @@ fn deadlock_while_nobody_is_waited_for(test: Test) {
     }
 }
 
-/// The timer of a deadline for both ends the read alone when the write has another one.
+/// The timer of a deadline for both ends only the read, if the write has got another deadline.
 fn a_deadline_that_both_had(test: Test) {
     const HOUR_NS: i64 = 3_600_000_000_000;
     with_one_p_and_several(test, || {
         for for_writing in [0, HOUR_NS] {
             let (socket, _other) = UnixStream::pair().unwrap();
             poll_runtime_poll_server_init().unwrap();
-            // SAFETY: it is open until the close, and nobody waits any more then.
+            // SAFETY: it is open until the close, and nobody waits for it by then.
             unsafe {
                 let pd = poll_runtime_poll_open(socket.as_raw_fd()).unwrap();
                 poll_runtime_poll_set_deadline(pd, 10_000_000, true, true);

@@ -1,5 +1,5 @@
-//! How much of a copying stack the raw layer's functions take, below the check at their heads and
-//! without one.
+//! How much of a copying stack the raw layer's functions use: below the check at their heads, or
+//! without a check.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -23,17 +23,17 @@ tests! {
     every_raw_function_fits_a_copying_stack
 }
 
-/// What the check at the head of a function makes sure of, beyond the guard.
+/// The bytes that the check at the head of a function ensures, beyond the guard.
 const ENTRY_ROOM: usize = if cfg!(debug_assertions) { 4096 } else { 0 };
 
-/// How far below the guard a compiled function may be that has a small frame, and calls what has no
-/// check.
+/// How far below the guard a compiled function may be that has a small frame and calls a function
+/// without a check.
 const SMALL_FRAME: usize = 256;
 
-/// What morestack saves, and some words of its callers.
+/// The bytes that morestack saves, and some words of its callers.
 const MORESTACK: usize = 128;
 
-/// In a release build the documentation promises less than all there is.
+/// For release builds, the documentation promises less than the whole room.
 const PROMISED: usize = match (cfg!(debug_assertions), cfg!(target_arch = "aarch64")) {
     (true, _) => 8000,
     (false, true) => 450,
@@ -90,7 +90,7 @@ unsafe fn close() {
 }
 
 unsafe fn make_a_goroutine() {
-    // SAFETY: `nothing` needs nothing.
+    // SAFETY: `nothing` needs no stack.
     unsafe { proc::newproc(Some(nothing), ptr::null_mut()) }
 }
 
@@ -119,13 +119,13 @@ unsafe fn work_on_g0() {
 }
 
 unsafe fn stop_all() {
-    // SAFETY: started at once.
+    // SAFETY: the world is started at once.
     unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) }
 }
 
 unsafe fn count_all() {
     let mut count = 0;
-    // SAFETY: it does nothing but count.
+    // SAFETY: the closure only counts.
     unsafe { proc::for_each_g(|_| count += 1) };
     assert_ne!(count, 0);
 }
@@ -157,12 +157,12 @@ static CORO: Coro = Coro::new();
 unsafe extern "C" fn end(_: *mut Coro, _: *mut c_void) {}
 
 unsafe fn make_a_coroutine() {
-    // SAFETY: `end` needs nothing.
+    // SAFETY: `end` needs no stack.
     unsafe { proc::newcoro((&raw const CORO).cast_mut(), end, ptr::null_mut()) }
 }
 
 unsafe fn switch_to_it() {
-    // SAFETY: it was made just before.
+    // SAFETY: the coroutine was made just before.
     unsafe { proc::coroswitch((&raw const CORO).cast_mut()) }
 }
 
@@ -219,14 +219,14 @@ macro_rules! cases {
     ($($f:ident)*) => { [$(Case::new(stringify!($f), $f)),*] };
 }
 
-/// Those that begin with a check,
+/// Functions that begin with a check,
 static CHECKED: [Case; 19] = cases! {
     send receive receive_if_open try_both select make_and_free close make_a_goroutine park
     yield_to_all yield_to_one make_a_coroutine switch_to_it sleep set_a_timer stop_all count_all
     wait_at_a_semaphore notify
 };
 
-/// and those that don't.
+/// and functions that don't.
 static UNCHECKED: [Case; 3] = cases! { work_on_g0 hold_the_m look };
 
 unsafe extern "C" fn measure_checked(case: *mut c_void) {
@@ -239,7 +239,7 @@ unsafe extern "C" fn measure_unchecked(case: *mut c_void) {
     unsafe { (*case.cast::<Case>()).measure(|guard| guard - SMALL_FRAME - MORESTACK) };
 }
 
-/// Has each case measured by a goroutine.
+/// Makes a goroutine measure each case.
 fn measure(cases: &'static [Case], measure: unsafe extern "C" fn(*mut c_void)) {
     for case in cases {
         let c = makechan(&WORD, 2).expect("memory for a channel");
@@ -248,7 +248,7 @@ fn measure(cases: &'static [Case], measure: unsafe extern "C" fn(*mut c_void)) {
         // it.
         unsafe {
             proc::newproc(Some(measure), ptr::from_ref(case).cast_mut().cast());
-            // The receivers park until a value comes; the channel neither fills nor stays full.
+            // The receivers park until a value comes. The channel doesn't stay full.
             while !case.measured() {
                 gosched::yield_now();
                 let mut value = 7u64;

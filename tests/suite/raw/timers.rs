@@ -22,14 +22,14 @@ tests! {
     sleepers_on_stacks_that_shrink
 }
 
-/// Timers that nobody has started.
+/// Returns timers that haven't been started.
 fn new_timers(n: usize) -> Vec<Timer> {
     // SAFETY: all zero is a timer.
     (0..n).map(|_| unsafe { zeroed() }).collect()
 }
 
-/// Waits until no heap has one of them, and those that have left it have fired. Only then may they
-/// be freed.
+/// Waits until no heap has one of the timers, and all that have left their heap have fired. Only
+/// then may they be freed.
 fn drop_timers(timers: Vec<Timer>) {
     let in_heap = |t: &Timer| !matches!(t.status.load(Ordering::Acquire), TIMER_NO_STATUS | TIMER_REMOVED);
     while timers.iter().any(in_heap) {
@@ -38,8 +38,8 @@ fn drop_timers(timers: Vec<Timer>) {
     until_they_have_fired();
 }
 
-/// Waits until the timers that have left their heap have fired. A thread that fires one has a P
-/// meanwhile, so a stop of the world waits for it.
+/// Waits until the timers that have left their heap have fired. The thread that fires a timer has a
+/// P meanwhile, so a stop of the world waits for it.
 fn until_they_have_fired() {
     // SAFETY: on a goroutine, which starts the world at once.
     unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) };
@@ -59,7 +59,7 @@ fn timers_of_one_p_fire_in_order(test: Test) {
             let end = nanotime() + 20_000_000;
             let mut when = || end - rng.below(20_000_000) as i64;
             let mut left = timers.len();
-            // Without preemption: else some would fire before others are set.
+            // Without preemption: otherwise some timers would fire before others are set.
             let mp = proc::acquirem();
             for (i, t) in timers.iter().enumerate() {
                 t.when.set(when());
@@ -68,7 +68,7 @@ fn timers_of_one_p_fire_in_order(test: Test) {
                 // SAFETY: `drop_timers` waits for them.
                 unsafe { proc::start_timer(t) };
                 let before = &timers[i / 2];
-                // SAFETY: likewise; they are all this goroutine's, which hasn't parked yet.
+                // SAFETY: likewise. They belong to this goroutine, which hasn't parked yet.
                 unsafe {
                     match i % 5 {
                         0 => left -= usize::from(proc::stop_timer(before)),
@@ -77,9 +77,9 @@ fn timers_of_one_p_fire_in_order(test: Test) {
                     }
                 }
             }
-            // All are due when the scheduler looks at them.
+            // All timers are due when the scheduler looks at them.
             while nanotime() <= end {}
-            // SAFETY: what acquirem has returned.
+            // SAFETY: the result of acquirem.
             unsafe { proc::releasem(mp) };
             drop_timers(timers);
             let fired = FIRED.lock().unwrap();
@@ -107,8 +107,8 @@ unsafe extern "C" fn note(log: *mut c_void, seq: usize) {
     log.fired[seq].fetch_add(1, Ordering::SeqCst);
 }
 
-/// A million, where all tests run whole. Half of them are stopped, and a quarter are set again, by
-/// other goroutines than those that started them.
+/// A million timers, where all tests run whole. Half of them are stopped, and a quarter set again,
+/// by goroutines other than those that started them.
 fn a_million_timers(test: Test) {
     for procs in ["1", "2", "4"] {
         let process = test.process(|| run(|| many_timers(&mut Rng::seeded())));
@@ -121,7 +121,7 @@ fn many_timers(rng: &mut Rng) {
     let many = rounds(if cfg!(debug_assertions) { 400_000 } else { 1_000_000 });
     let timers = new_timers(many);
     let logs: Vec<Log> = (0..many).map(|_| Log::default()).collect();
-    // Whether it should have fired for its first and its second time.
+    // Whether each timer should have fired for its first and for its second time.
     let expected: Vec<[AtomicU32; 2]> = (0..many).map(|_| [AtomicU32::new(1), AtomicU32::new(0)]).collect();
     let started = AtomicUsize::new(0);
     let argument = |i: usize| ptr::from_ref(&logs[i]).cast_mut().cast();
@@ -136,7 +136,7 @@ fn many_timers(rng: &mut Rng) {
                     timers[i].when.set(when);
                     timers[i].f.set(Some(note));
                     timers[i].arg.set(argument(i));
-                    // SAFETY: they are waited for.
+                    // SAFETY: `drop_timers` waits for the timers.
                     unsafe { proc::start_timer(&timers[i]) };
                     if rng.below(100) == 0 {
                         yield_now();
@@ -146,9 +146,9 @@ fn many_timers(rng: &mut Rng) {
                 while started.load(Ordering::SeqCst) < PARTS {
                     time::sleep(Duration::from_micros(100));
                 }
-                // Another part's.
+                // These timers are another part's.
                 for i in ((part + 3) % PARTS..many).step_by(PARTS) {
-                    // SAFETY: nobody else changes this one now; the argument stays.
+                    // SAFETY: nobody else changes this timer now. Its argument stays.
                     unsafe {
                         if rng.below(2) == 0 {
                             let stopped = proc::stop_timer(&timers[i]);
@@ -191,7 +191,7 @@ fn a_periodic_timer(test: Test) {
             timers[0].when.set(start + 1_000_000);
             timers[0].period.set(1_000_000);
             timers[0].f.set(Some(fire));
-            // SAFETY: it is waited for.
+            // SAFETY: `drop_timers` waits for it.
             unsafe { proc::start_timer(&timers[0]) };
             let mut fired = 0;
             while fired < 10 {
@@ -213,7 +213,7 @@ fn a_periodic_timer(test: Test) {
 
 fn a_timer_without_a_time(test: Test) {
     let start = |t: &'static Timer| {
-        // SAFETY: a fatal error is all that comes of it.
+        // SAFETY: the call only leads to a fatal error.
         run(|| unsafe { proc::start_timer(t) });
     };
     let process = test.process(|| start(Box::leak(Box::new(new_timers(1).remove(0)))));
@@ -225,14 +225,14 @@ fn a_timer_without_a_time(test: Test) {
 fn sleepers_on_stacks_that_shrink(test: Test) {
     const SLEEPERS: usize = 16;
     const NAPS: i64 = 200;
-    /// Bytes that make a stack grow so far that the rest fits into a quarter.
+    /// Bytes that make a stack grow so far that everything else fits into a quarter of it.
     const MUCH: usize = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
     const SOME: usize = if cfg!(debug_assertions) { 4_096 } else { 1_024 };
 
     static GS: [AtomicPtr<G>; SLEEPERS] = [const { AtomicPtr::new(ptr::null_mut()) }; SLEEPERS];
     static AWAKE: AtomicUsize = AtomicUsize::new(0);
     static EARLY: AtomicUsize = AtomicUsize::new(0);
-    /// How often a goroutine slept on a stack that shrank.
+    /// The number of times that a goroutine slept on a stack that shrank.
     static SHRUNK: AtomicUsize = AtomicUsize::new(0);
 
     fn nothing() {}

@@ -1,5 +1,4 @@
-//! The events of the scheduler: for each goroutine, P and thread, they come in an order that makes
-//! sense.
+//! The events of the scheduler: for each goroutine, P and thread, they come in a sensible order.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,7 +33,7 @@ use State::*;
 
 #[derive(Default)]
 struct Log {
-    /// The states of the goroutines, by their numbers.
+    /// The states of the goroutines, by number.
     goroutines: HashMap<u64, State>,
     /// How often each event has come.
     counts: HashMap<&'static str, usize>,
@@ -161,7 +160,7 @@ fn events_come_in_an_order_that_makes_sense(test: Test) {
 
 /// Fails unless there are at least `detachments` detachments.
 fn events_come_in_order(detachments: usize) {
-    // SAFETY: the tracer notes, and nothing else.
+    // SAFETY: the tracer only takes notes.
     unsafe { set_tracer(tracer) };
     let parked = run(|| {
         static STOP: AtomicBool = AtomicBool::new(false);
@@ -186,8 +185,8 @@ fn events_come_in_order(detachments: usize) {
         calling.into_iter().for_each(|handle| handle.join().unwrap());
         assert_eq!(iter::pull(|y| (0..10).for_each(|i| y.yield_(i))).count(), 10);
         with_labels([("job", "17")], || go(|| with_labels([("job", "18")], yield_now))).join().unwrap();
-        // They lose their P's and want them back. One of them allocates all the time, as the tracer
-        // does.
+        // The goroutines lose their P's and want them back. One of them allocates all the time, as
+        // the tracer does.
         let hogs: Vec<_> = (0..6_u64)
             .map(|i| {
                 go(move || {
@@ -205,7 +204,7 @@ fn events_come_in_order(detachments: usize) {
             })
             .collect();
         hogs.into_iter().for_each(|hog| hog.join().unwrap());
-        // Its thread ends with it.
+        // The thread ends with its goroutine.
         go(|| std::mem::forget(lock_os_thread())).join().unwrap();
         STOP.store(true, Ordering::Relaxed);
         yielding.join().unwrap();
@@ -232,6 +231,6 @@ fn events_come_in_order(detachments: usize) {
         assert!(job.iter().any(|(name, job)| (*name, job.as_str()) == event), "{event:?} in {job:?}");
     }
     assert_eq!(log.count("syscall"), log.count("sysexit") + log.count("sysexit, lost p"));
-    // SAFETY: it panics before it does anything.
+    // SAFETY: it panics before it changes anything.
     assert!(panic::catch_unwind(|| unsafe { set_tracer(tracer) }).is_err(), "a second time");
 }

@@ -1,4 +1,4 @@
-//! What a deadlock is, and what not.
+//! What is a deadlock, and what isn't.
 
 use std::future::{pending, poll_fn};
 use std::io::{self, BufRead, BufReader};
@@ -40,7 +40,7 @@ tests! {
 
 const DEADLOCK: &str = "all goroutines are asleep - deadlock!";
 
-/// Parks the running goroutine for good.
+/// Parks the running goroutine forever.
 pub(super) fn forever() {
     let (_tx, rx) = bounded::<()>(0);
     let _ = rx.recv();
@@ -56,7 +56,7 @@ fn deadlock_of_main(test: Test) {
     }
 }
 
-/// What has failed may have left goroutines that could run, and never will.
+/// A failed exploration may have left goroutines that could run, and never will.
 fn deadlock_beside_what_an_exploration_has_left(test: Test) {
     if test.deadlock_unseen() {
         return;
@@ -72,7 +72,7 @@ fn deadlock_beside_what_an_exploration_has_left(test: Test) {
     process.end().fatal(DEADLOCK);
 }
 
-/// Ways to wait forever, by what a report calls them.
+/// Ways to wait forever, by the name that a report uses.
 const WAITS: [(&str, fn()); 12] = [
     ("chan receive", forever),
     ("chan receive (nil chan)", || {
@@ -140,7 +140,7 @@ fn deadlock_lists_every_wait(test: Test) {
         let origin = format!("created at {}:{}:", file!(), ended.told("line"));
         let parent = " in goroutine 1";
         let (_, rest) = ended.says(&header).stderr.split_once(&header).expect("it says so");
-        // Its frames, and then who made it.
+        // The report has its frames, and then its maker.
         let stack = rest.split("\n\n").next().unwrap_or_default();
         assert!(stack.contains("deadlock::deadlock_lists_every_wait::"), "no frame of its own: {stack}");
         let last = stack.lines().last().unwrap_or_default();
@@ -172,7 +172,7 @@ fn deadlock_of_two_calls_of_run(test: Test) {
         return;
     }
     let process = test.process(|| {
-        // While the thread is on its way nothing is said of the other call.
+        // While the thread is on its way, nothing is reported of the other call.
         set_deadlock_mode(DeadlockMode::Off);
         thread::spawn(|| run(forever));
         run(forever);
@@ -203,7 +203,7 @@ fn deadlock_when_the_last_thread_has_ended(test: Test) {
         run(|| {
             let (tx, rx) = bounded(1);
             thread::spawn(move || {
-                // Each time that nothing runs it is seen again.
+                // Each time that nothing runs, the thread is seen again.
                 for i in 0..20 {
                     thread::sleep(Duration::from_millis(i % 3));
                     tx.send(i).unwrap();
@@ -216,7 +216,7 @@ fn deadlock_when_the_last_thread_has_ended(test: Test) {
     process.end().fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
 }
 
-/// A thread that waits as a goroutine does is one of those that are asleep.
+/// A thread that waits as a goroutine does counts as asleep.
 fn deadlock_of_threads_that_wait(test: Test) {
     if test.deadlock_unseen() {
         return;
@@ -234,24 +234,23 @@ fn no_deadlock_between_two_calls_of_run(test: Test) {
     let process = test.process(|| {
         let (tx, rx) = bounded(0);
         run(|| drop(go(move || tx.send("from before").unwrap())));
-        // Until all threads of the runtime sleep.
+        // Waits until all threads of the runtime sleep.
         thread::sleep(Duration::from_millis(100));
         assert_eq!(run(|| rx.recv()), Ok("from before"));
     });
     process.end().with("exit status: 0");
 }
 
-/// The setting with which a deadlock beside another thread is told after 100 ms, in place of two
-/// seconds.
+/// The setting that reports a deadlock beside another thread after 100 ms, instead of two seconds.
 const SOON: &str = "period=5";
 
 /// Longer than that.
 const LONG: Duration = Duration::from_millis(300);
 
-/// What is said of goroutines that wait for each other beside a thread that might wake one.
+/// The report of goroutines that wait for each other beside a thread that might wake one.
 const TOLD: &str = "gosched: all goroutines are asleep - deadlock?";
 
-/// Calls `main` as libtest calls a test: on a thread, for which the first one waits.
+/// Calls `main` as libtest calls a test: on a thread for which the first thread waits.
 fn as_a_test(main: impl FnOnce() + Send + 'static) {
     thread::spawn(move || run(main)).join().unwrap();
 }
@@ -274,7 +273,7 @@ fn deadlock_beside_another_thread_is_told(test: Test) {
 
 fn deadlock_beside_another_thread_can_be_fatal(test: Test) {
     let process = test.process(|| {
-        // What the environment says goes before this.
+        // The environment's setting overrides this.
         set_deadlock_mode(DeadlockMode::Off);
         as_a_test(forever);
     });
@@ -282,7 +281,7 @@ fn deadlock_beside_another_thread_can_be_fatal(test: Test) {
     ended.fatal(DEADLOCK).says("\ngoroutine 1 [chan receive]:\n");
 }
 
-/// A thread may wake a goroutine after all; and then nothing more is said.
+/// A thread may wake a goroutine after all. Then nothing more is reported.
 fn who_was_taken_for_deadlocked_goes_on(test: Test) {
     let process = test.process(|| {
         let (stderr, writer) = io::pipe().unwrap();
@@ -306,7 +305,7 @@ fn who_was_taken_for_deadlocked_goes_on(test: Test) {
     process.also(SOON).end().with("exit status: 0");
 }
 
-/// Waits that end by themselves, or that the program knows of, by what a failure calls them.
+/// Waits that end by themselves, or that the program knows of, by the name that a failure uses.
 const WAITS_THAT_END: [(&str, fn()); 7] = [
     ("a system call", || as_a_test(|| blocking(|| thread::sleep(LONG)))),
     ("a timer", || as_a_test(|| time::sleep(LONG))),
@@ -378,11 +377,11 @@ fn waits_that_may_end_are_not_told(test: Test) {
     }
 }
 
-/// A thread wakes a goroutine all the time, each time before a deadlock would be told, for longer
-/// than that takes. Where the machine has it come too late once, this says nothing, and the thread
-/// tries again.
+/// A thread keeps waking a goroutine, for longer than it takes to report a deadlock, each time
+/// before it would be reported. If the machine has made the thread late once, the test says
+/// nothing, and the thread tries again.
 fn a_thread_that_comes_again_and_again_is_not_told(test: Test) {
-    /// A deadlock is told after 400 ms.
+    /// This setting reports a deadlock after 400 ms.
     const PERIOD: &str = "period=20";
     const TOO_LATE: Duration = Duration::from_millis(200);
     const LATE: &str = "the thread came too late";
@@ -391,7 +390,7 @@ fn a_thread_that_comes_again_and_again_is_not_told(test: Test) {
         let process = test.process(|| {
             let (tx, rx) = bounded(1);
             let longest = run(|| {
-                // Not before the start, where it couldn't wait.
+                // Waits for the start of the runtime, before which it couldn't wait.
                 let begun = Instant::now();
                 let comes = thread::spawn(move || {
                     let (mut last, mut longest) = (begun, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What gdb and `std::backtrace` see of a goroutine: its frames down to the base, and no more.
+//! What gdb and `std::backtrace` show of a goroutine: its frames down to the base, and no more.
 
 #[allow(dead_code)] // no process is started in an emulator
 use std::backtrace::Backtrace;
@@ -26,13 +26,13 @@ tests! {
     #[slow] gdb_knows_a_detached_one
 }
 
-/// The environment variable that says what a debuggee does.
+/// The environment variable that selects a debuggee's work.
 const DEBUGGEE: &str = "DEBUGGEE";
 
-/// The backtrace taken in [`stop_here`], when there is no debugger to take one.
+/// The backtrace that [`stop_here`] takes if there is no debugger.
 static SEEN: Mutex<Option<String>> = Mutex::new(None);
 
-/// Where the debugger has a breakpoint.
+/// The place of the debugger's breakpoint.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn stop_here() {
@@ -40,7 +40,7 @@ pub extern "C" fn stop_here() {
     *SEEN.lock().unwrap() = Some(backtrace);
 }
 
-/// A frame between the base of a goroutine and what happens on it.
+/// A frame between the base of a goroutine and the case's code.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn on_the_goroutine(f: fn()) {
@@ -48,7 +48,7 @@ fn on_the_goroutine(f: fn()) {
     std::hint::black_box(f);
 }
 
-/// The place that a case stops at.
+/// The place at which a case stops.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -78,7 +78,7 @@ const CASES: [Case; 4] = [
         name: "copying",
         run: || {
             unsafe extern "C" fn raw(_: *mut c_void) {
-                // There is no room for a backtrace here but on g0.
+                // Only g0 has room for a backtrace here.
                 // SAFETY: the closure doesn't park.
                 on_the_goroutine(|| unsafe { proc::systemstack(|| stop_here()) });
             }
@@ -95,13 +95,14 @@ const CASES: [Case; 4] = [
         run: || {
             unsafe extern "C" fn on_g0(gp: *mut G) -> ! {
                 stop_here();
-                // SAFETY: the goroutine that called mcall.
+                // SAFETY: the goroutine called mcall.
                 unsafe { proc::gogo(gp) }
             }
             // SAFETY: on_g0 resumes the goroutine.
             _ = gosched::go(|| on_the_goroutine(|| unsafe { proc::mcall(on_g0) })).join();
         },
-        // The goroutine may run elsewhere by then: its frames are not g0's.
+        // The goroutine may run elsewhere by then: the backtrace has g0's frames, not the
+        // goroutine's.
         frames: &["stop_here", "on_g0", "gosched_mcall"],
     },
 ];
@@ -120,7 +121,7 @@ fn assert_frames(case: &Case, lines: &[&str], whole: &str) {
     assert!(last.contains(base), "{}: the backtrace ends with `{last}`, not {base}:\n{whole}", case.name);
 }
 
-/// Has each case stop, one after the other.
+/// Makes each case stop, one after the other.
 fn stop_in_each_case() {
     for case in &CASES {
         *SEEN.lock().unwrap() = None;
@@ -133,16 +134,16 @@ fn std_backtrace_ends_at_the_base() {
         *SEEN.lock().unwrap() = None;
         run(case.run);
         let seen = SEEN.lock().unwrap().take().expect("the case stops");
-        // Frames are numbered; the lines between say where they are.
+        // Frames are numbered. The lines in between give their places.
         let frame = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         assert_frames(case, &seen.lines().filter(frame).collect::<Vec<_>>(), &seen);
     }
 }
 
-/// Has gdb read the script that knows goroutines.
+/// The command that makes gdb read the script for goroutines.
 pub const SCRIPT: &str = concat!("source ", env!("CARGO_MANIFEST_DIR"), "/../../tools/gosched-gdb.py");
 
-/// Whether a test that needs the script is skipped: for want of gdb, or of types.
+/// Returns whether a test that needs the script is skipped: gdb or types may be missing.
 pub fn skipped_without_script(test: Test) -> bool {
     if !cfg!(debug_assertions) {
         test.skip("the release profile has no types in its debug information");
@@ -151,7 +152,7 @@ pub fn skipped_without_script(test: Test) -> bool {
     skipped_without_gdb(test)
 }
 
-/// Whether a test that needs gdb is skipped. Where all tools must be there it fails.
+/// Returns whether a test that needs gdb is skipped. Fails where all tools must be there.
 fn skipped_without_gdb(test: Test) -> bool {
     if env::var_os(DEBUGGEE).is_some() {
         return false;
@@ -167,10 +168,10 @@ fn skipped_without_gdb(test: Test) -> bool {
     missing
 }
 
-/// What stops in each of [`CASES`].
+/// The name of the debuggee that stops in each of [`CASES`].
 const EACH_CASE: &str = "each case";
 
-/// The process that gdb starts, which does what is called like this.
+/// Returns the process that gdb starts, which runs the debuggee of this name.
 fn debuggee(test: Test, name: &str) -> Process {
     let process = test.process(|| match env::var(DEBUGGEE).expect("gdb starts this").as_str() {
         INTERRUPTED => run(interrupted),
@@ -182,7 +183,7 @@ fn debuggee(test: Test, name: &str) -> Process {
     process.env(DEBUGGEE, name).env("GOMAXPROCS", "1")
 }
 
-/// Gdb, with commands.
+/// Returns the command of gdb, with `commands`.
 pub fn gdb(commands: &[&str]) -> Command {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-ex", "set confirm off", "-ex", "set debuginfod enabled off"]);
@@ -192,14 +193,14 @@ pub fn gdb(commands: &[&str]) -> Command {
     gdb
 }
 
-/// What it writes.
+/// Returns gdb's output.
 pub fn output(mut gdb: Command) -> String {
     let output = gdb.output().expect("gdb is here");
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Fails unless a debuggee stops at these breakpoints, one after the other, and gdb sees the frames
-/// of these cases there. One gdb looks at all, as it takes seconds to read a program.
+/// Fails unless a debuggee stops at these breakpoints, one after the other, and gdb shows the
+/// frames of these cases there. One gdb does all cases, because reading a program takes it seconds.
 fn assert_stops(debuggee: Process, stops: &[(&str, &Case)]) {
     const STOP: &str = "this is the next stop";
     let mut commands = Vec::new();
@@ -228,7 +229,8 @@ fn gdb_sees_the_goroutine_to_its_base(test: Test) {
     assert_stops(debuggee(test, EACH_CASE), &CASES.each_ref().map(|case| ("stop_here", case)));
 }
 
-/// Stopped between two instructions, and going on: what is saved on g0's stack is the goroutine's.
+/// A goroutine is stopped between two instructions, and goes on. The registers that are saved on
+/// g0's stack are the goroutine's.
 fn gdb_sees_what_was_interrupted(test: Test) {
     if skipped_without_gdb(test) {
         return;
@@ -238,12 +240,12 @@ fn gdb_sees_what_was_interrupted(test: Test) {
         run: interrupted,
         frames: &["<signal handler called>", "until_others_ran", "on_the_goroutine", "gosched_goexit"],
     };
-    // It isn't to lose its P instead, between two places where it can be stopped.
+    // The goroutine must not lose its P instead, between two places where it can be stopped.
     let process = debuggee(test, case.name).env("GODEBUG", "detach=0");
     assert_stops(process, &[("gosched_async_preempt2", &case), ("gosched_x_reg_restore", &case)]);
 }
 
-/// A goroutine that waits, while another stops the debugger.
+/// The debuggee with a goroutine that waits, while another stops the debugger.
 const PARKED: &str = "parked";
 
 fn parked() {
@@ -269,7 +271,7 @@ fn parked() {
     waiting.join().unwrap();
 }
 
-/// How many wait for ever, each for a reason of its own.
+/// The number of goroutines that wait forever, each for a reason of its own.
 static PARKS: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn parks(_: *mut G, _: *mut c_void) -> bool {
@@ -283,14 +285,14 @@ fn waits(rx: &gosched::chan::Receiver<()>) {
     _ = std::hint::black_box(rx.recv());
 }
 
-/// Gdb's commands of the crate's own, for a process and for its core file.
+/// gdb's commands for goroutines, for a process and for its core file.
 fn gdb_knows_goroutines(test: Test) {
     if skipped_without_script(test) {
         return;
     }
     let core = env::temp_dir().join(format!("gosched-{}.core", std::process::id()));
-    // From a thread that runs none of them: main's, which waits in `run`. The core file, too, has it
-    // as its first, because it is selected when the file is made.
+    // From a thread that runs no goroutine: main's, which waits in `run`. The core file, too, has
+    // that thread first, because it is selected when the file is made.
     let look = [
         &[SCRIPT, "thread 1", "up", "info goroutines", "goroutine 2 bt", "goroutine 2 frame"][..],
         &["goroutine 1 frame", "goroutine all bt 1", "echo still selected\\n", "thread", "frame"],
@@ -298,8 +300,8 @@ fn gdb_knows_goroutines(test: Test) {
     .concat();
     let begin = ["break stop_here", "run"];
     let save = format!("generate-core-file {}", core.display());
-    // Guard regions can't be read: gdb leaves a mapping that has one out of the core file.
-    // A goroutine that has lost its P takes other numbers.
+    // Guard regions can't be read: gdb leaves a mapping with a guard region out of the core file.
+    // A goroutine that has lost its P gets other numbers.
     let process = debuggee(test, PARKED).env("GOSCHED_GUARD", "mprotect").env("GODEBUG", "detach=0");
     let live = output(process.under(gdb(&[&begin[..], &look, &[&save]].concat())));
     let mut of_core = gdb(&look);
@@ -328,7 +330,7 @@ fn gdb_knows_goroutines(test: Test) {
     }
 }
 
-/// A goroutine that has lost its P, while another stops the debugger.
+/// The debuggee with a goroutine that has lost its P, while another stops the debugger.
 const DETACHED: &str = "detached";
 
 fn detached() {
@@ -356,7 +358,7 @@ fn gdb_knows_a_detached_one(test: Test) {
     }
     let commands = [SCRIPT, "break stop_here", "run", "info goroutines", "goroutine 2 bt"];
     let look = |_| output(debuggee(test, DETACHED).env("GODEBUG", "detach=1").under(gdb(&commands)));
-    // On a slow machine main may have lost the P to the other one in the moment before it stops.
+    // On a slow machine main may lose the P to the other goroutine in the moment before it stops.
     let main_has_p = |output: &String| !output.contains("\n* 1 running (detached) ");
     let output = (0..).map(look).find(main_has_p).expect("there is no last one");
     assert!(output.contains("\n* 1 running suite::"), "{output}");
@@ -379,7 +381,7 @@ preemptible! {
     }
 }
 
-/// Interrupts a goroutine once, or more often.
+/// A goroutine that is interrupted once, or more often.
 fn interrupted() {
     let asking = thread::spawn(|| {
         while !OTHERS_RAN.load(Ordering::Relaxed) {
@@ -395,7 +397,7 @@ fn interrupted() {
             unsafe { until_others_ran() }
         })
     });
-    // Only an interruption brings it back here after that.
+    // After that, only an interruption brings it back here.
     while !BEGUN.load(Ordering::Relaxed) {
         gosched::yield_now();
     }

@@ -1,4 +1,4 @@
-//! What reports say of goroutines that run without a P, or wait for their turn in a signal handler.
+//! Reports of goroutines that run without a P, or wait for their turn in a signal handler.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -42,10 +42,10 @@ fn blocks() {
     }
 }
 
-/// How many of them compute.
+/// The number of goroutines that compute.
 const HOGS: usize = 5;
 
-/// Makes goroutines compute, and one block its thread. Calls `f` when each of them has lost the
+/// Makes goroutines compute, and one block its thread. Calls `f` once each of them has lost the
 /// only P.
 fn beside_hogs(f: impl FnOnce()) {
     let mut hogs: Vec<_> = (0..HOGS).map(|_| Builder::new().name("computes").go(computes).unwrap()).collect();
@@ -60,14 +60,14 @@ fn beside_hogs(f: impl FnOnce()) {
     hogs.into_iter().for_each(|hog| hog.join().unwrap());
 }
 
-/// Fails unless the dump has the frames of all of them, and says that they are detached.
+/// Fails unless the dump has the frames of all these goroutines, and says that they are detached.
 fn assert_all_there(dump: &str) {
     for (name, n) in [("computes", HOGS), ("blocks", 1)] {
         let parts: Vec<&str> =
             dump.split("\n\n").filter(|part| part.contains(&format!(" \"{name}\" ["))).collect();
         assert_eq!(parts.len(), n, "{name} in:\n{dump}");
         for part in parts {
-            // One of them may have a P just now: it is its turn, or it has woken.
+            // One of them may have a P just now: because it is its turn, or because it has woken.
             let has_p = part.contains(" [running]:");
             assert_part(part, if has_p { "running" } else { "running (detached)" }, &[name]);
         }
@@ -95,7 +95,7 @@ fn a_dump_from_a_thread(test: Test) {
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
-/// A dump computes for long, and others have the only P meanwhile.
+/// A dump computes for long. Meanwhile others have the only P.
 fn a_dump_leaves_its_p(test: Test) {
     static NAMES: AtomicBool = AtomicBool::new(false);
     static RAN: AtomicBool = AtomicBool::new(false);
@@ -121,7 +121,7 @@ fn a_dump_leaves_its_p(test: Test) {
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
-/// A goroutine that stood still in malloc could hold a lock that all others need.
+/// A goroutine that stopped in malloc could hold a lock that all others need.
 fn none_waits_for_its_turn_in_malloc(test: Test) {
     const MANY: usize = 40;
 
@@ -130,7 +130,7 @@ fn none_waits_for_its_turn_in_malloc(test: Test) {
     fn allocates() {
         let own = if cfg!(debug_assertions) { 1 } else { 20 } * if emulator().is_some() { 100 } else { 1 };
         while !OVER.load(Ordering::Relaxed) {
-            // SAFETY: what is freed was allocated before, and isn't used.
+            // SAFETY: the block was just allocated, and isn't used.
             unsafe { libc::free(black_box(libc::malloc(2000))) };
             (0..own).for_each(|n| _ = black_box(n));
         }
@@ -160,7 +160,7 @@ fn none_waits_for_its_turn_in_malloc(test: Test) {
     }
 }
 
-/// Goroutines that wait for their turn hold locks of malloc's, which a dump needs, too.
+/// Goroutines that wait for their turn hold malloc's locks, which a dump needs, too.
 fn dumps_beside_many_that_allocate(test: Test) {
     const MANY: usize = 40;
 
@@ -176,7 +176,7 @@ fn dumps_beside_many_that_allocate(test: Test) {
                 (0..MANY).map(|_| Builder::new().name("allocates").go(allocates).unwrap()).collect();
             for _ in 0..rounds(50) {
                 let dump = dump();
-                // A goroutine that hasn't begun has no other name of a function.
+                // A goroutine that hasn't begun has only this function's name.
                 let found = dump.split("\n\n").filter(|part| part.contains(" \"allocates\" ["));
                 assert_eq!(found.filter(|part| !part.contains("stack unavailable")).count(), MANY, "{dump}");
             }
@@ -201,8 +201,8 @@ fn sigquit(test: Test) {
     assert_all_there(&ended.with("exit status: 2").stderr);
 }
 
-/// A fatal error's report, too, has the stacks of goroutines that wait for their turn, where nobody
-/// lets them go.
+/// A fatal error's report, too, has the stacks of goroutines that wait for their turn, even if
+/// nobody gives them a turn.
 fn a_fatal_error(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -219,9 +219,9 @@ fn a_fatal_error(test: Test) {
     computing.for_each(|part| assert!(part.contains("::computes(...)\n"), "{part}"));
 }
 
-/// A report looks at one goroutine after the other. On a slow machine the P may go from hand to
-/// hand meanwhile, and the thread that prints may lose it. So there are reports until one has all
-/// of them detached.
+/// A report looks at one goroutine after the other. On a slow machine the P may pass between them
+/// meanwhile, and the thread that prints may lose it. So the test takes reports until all these
+/// goroutines are detached in one of them.
 fn schedtrace(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -245,7 +245,7 @@ fn schedtrace(test: Test) {
     // One of them may have the P just now.
     let some = HOGS..=HOGS + 2;
     let has_all = |report: &&str| some.contains(&detached(report)) && some.contains(&with_time(report).len());
-    // The last one isn't complete.
+    // The last report isn't complete.
     let found = |stderr: &str| {
         let (whole, _) = stderr.rsplit_once("SCHED ")?;
         whole.rsplit("SCHED ").find(has_all).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! Dumps of many goroutines, and what settings make of a dump.
+//! Dumps of many goroutines, and the effect of settings on a dump.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -48,7 +48,7 @@ fn level_of_the_environment(test: Test) {
     process.env("GOTRACEBACK", "system").end().with("exit status: 0");
 }
 
-/// Makes a goroutine that makes one, and so on.
+/// Makes a goroutine that makes another, and so on.
 #[inline(never)]
 fn makes(depth: usize, rx: Receiver<()>) {
     if depth == 0 {
@@ -168,7 +168,7 @@ fn ten_thousand(test: Test) {
     eprint!("{}", ended.with("exit status: 0").stderr);
 }
 
-/// Parks, grows, ends, for as long as there are dumps.
+/// Parks, grows, and ends, as long as there are dumps.
 fn lives(mut rng: Rng, rounds: &'static AtomicUsize, depth: usize) {
     while rounds.load(Ordering::Relaxed) > 0 {
         match rng.below(6) {
@@ -238,7 +238,7 @@ fn while_others_run(test: Test) {
                     .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rounds| rounds.checked_sub(1))
                     .is_ok()
             };
-            // One on a thread, two on goroutines, which look at each other.
+            // One dump is taken on a thread, and two on goroutines, which look at each other.
             let on_a_thread = thread::spawn(move || while looks() {});
             let other = go(move || {
                 while looks() {

@@ -1,4 +1,4 @@
-//! What ends the process, with which report and status; and what doesn't.
+//! Errors that end the process, with their reports and statuses; and errors that don't.
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
@@ -44,13 +44,13 @@ tests! {
 }
 
 impl Ended {
-    /// Fails unless it ended with this fatal error.
+    /// Fails unless the process ended with this fatal error.
     #[track_caller]
     pub(super) fn fatal(&self, error: &str) -> &Self {
         self.with("exit status: 2").says(&format!("fatal error: {error}\n"))
     }
 
-    /// Returns the line of the process's output that begins with `what`, without that.
+    /// Returns the line of the process's output that begins with `what`, without `what`.
     #[track_caller]
     pub(super) fn told(&self, what: &str) -> &str {
         let told = self.stderr.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
@@ -67,14 +67,14 @@ fn before_the_start(test: Test) {
 }
 
 fn go_of_nil(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     let process = test.process(|| run(|| unsafe { proc::newproc(None, ptr::null_mut()) }));
     process.end().fatal("go of nil func value").says("\ngoroutine 1 [running");
 }
 
 /// Parks the running goroutine. Only a thread that knows its G can make it ready.
 fn park() {
-    // SAFETY: on a goroutine, or a fatal error is all that comes of it.
+    // SAFETY: on a goroutine, or the call only leads to a fatal error.
     unsafe { proc::gopark(None, ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 0) }
 }
 
@@ -87,8 +87,8 @@ fn ready_twice(test: Test) {
                 park();
             });
             let gp = until_it_waits(&PARKED);
-            // There is one P: it doesn't run in between.
-            // SAFETY: it is parked. The second is what is tested.
+            // There is one P, so the goroutine doesn't run in between.
+            // SAFETY: it is parked. The second call is the one under test.
             unsafe {
                 proc::goready(gp, 0);
                 proc::goready(gp, 0);
@@ -99,7 +99,7 @@ fn ready_twice(test: Test) {
 }
 
 fn park_on_g0(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     let process = test.process(|| run(|| unsafe { proc::systemstack(park) }));
     process.end().fatal("park on g0: only a goroutine can").says("sched::park::gopark");
 }
@@ -117,7 +117,7 @@ fn mcall_on_g0(test: Test) {
         unreachable!("mcall found out");
     }
     let process = test.process(|| {
-        // SAFETY: a fatal error is all that comes of it.
+        // SAFETY: the call only leads to a fatal error.
         run(|| unsafe { proc::systemstack(|| proc::mcall(never)) });
     });
     process.end().fatal("runtime: mcall called on m->g0 stack");
@@ -127,13 +127,13 @@ fn mcall_on_g0(test: Test) {
 fn coroutine() -> *mut Coro {
     unsafe extern "C" fn nothing(_: *mut Coro, _: *mut c_void) {}
     let c = Box::into_raw(Box::new(Coro::new()));
-    // SAFETY: the runtime runs, and it is never freed.
+    // SAFETY: the runtime runs, and the coroutine is never freed.
     unsafe { proc::newcoro(c, nothing, ptr::null_mut()) };
     c
 }
 
 fn coroswitch_on_g0(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     let process = test.process(|| run(|| unsafe { proc::systemstack(|| proc::coroswitch(coroutine())) }));
     process.end().fatal("park on g0: only a goroutine can");
 }
@@ -151,7 +151,7 @@ fn coroswitch_when_it_has_ended(test: Test) {
     let process = test.process(|| {
         run(|| {
             let c = coroutine();
-            // SAFETY: the second is what is tested.
+            // SAFETY: the second call is the one under test.
             unsafe {
                 proc::coroswitch(c);
                 proc::coroswitch(c);
@@ -162,7 +162,7 @@ fn coroswitch_when_it_has_ended(test: Test) {
 }
 
 fn wrong_state(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     let process = test.process(|| run(|| unsafe { proc::casgstatus(proc::getg(), GWAITING, GRUNNABLE) }));
     process.end().fatal("casgstatus: the G is in another state").says("\ngoroutine 1 [running");
 }
@@ -172,7 +172,7 @@ fn unlock_of_unlocked_mutex(test: Test) {
         run(|| {
             let mutex = Mutex::new(());
             let guard = mutex.lock();
-            // SAFETY: the second is what is tested.
+            // SAFETY: the second call is the one under test.
             drop(unsafe { ptr::read(&guard) });
         });
     });
@@ -198,8 +198,8 @@ fn result_that_panics_when_dropped(test: Test) {
     process.end().fatal("a goroutine's result panicked when it was dropped").says("a bomb was dropped");
 }
 
-/// Another thread holds the goroutine, and lets it go on in the middle of the report: the report
-/// then holds it.
+/// Another thread holds the goroutine, and releases it in the middle of the report. From then on
+/// the report holds it.
 fn while_a_goroutine_is_looked_at(test: Test) {
     static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     let process = test.process(|| {
@@ -215,7 +215,7 @@ fn while_a_goroutine_is_looked_at(test: Test) {
                     // SAFETY: the bit was set above.
                     unsafe { proc::casfrom_gscanstatus(gp(), GSCANWAITING, GWAITING) };
                 });
-                // On a thread that has no goroutine, so that it begins with this one.
+                // A thread without a goroutine reports, so the report begins with this goroutine.
                 proc::fatal("over");
             });
             WAITER.store(proc::getg(), Ordering::Relaxed);
@@ -229,12 +229,13 @@ fn while_a_goroutine_is_looked_at(test: Test) {
         .says("while_a_goroutine_is_looked_at");
 }
 
-/// A thread takes backtraces and is interrupted for good. Most of the time it has the lock.
+/// A thread takes backtraces, with the lock held most of the time, until a signal interrupts it
+/// forever.
 fn while_stds_lock_is_held_for_good(test: Test) {
     extern "C" fn never_returns(_: c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
         loop {
-            // SAFETY: takes nothing, and waits for a signal.
+            // SAFETY: no arguments; it waits for a signal.
             unsafe { libc::pause() };
         }
     }
@@ -249,7 +250,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
             });
             // By then the thread is most likely in the backtrace.
             thread::sleep(Duration::from_millis(20));
-            // SAFETY: the handler waits, and touches nothing; the thread never ends.
+            // SAFETY: the handler only waits. The thread never ends.
             unsafe {
                 libc::signal(libc::SIGUSR1, never_returns as extern "C" fn(c_int) as usize);
                 libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1);
@@ -269,7 +270,7 @@ fn while_nothing_reads_stderr(test: Test) {
     let process = test.process(|| {
         run(|| {
             let full = [0; 1 << 10];
-            // SAFETY: stderr is a pipe; what is written of `full` is all of it.
+            // SAFETY: stderr is a pipe. All that is written is `full`.
             unsafe {
                 assert_eq!(libc::fcntl(libc::STDERR_FILENO, libc::F_SETFL, libc::O_NONBLOCK), 0);
                 while libc::write(libc::STDERR_FILENO, full.as_ptr().cast(), full.len()) > 0 {}
@@ -321,7 +322,7 @@ fn panic_while_panicking(test: Test) {
 }
 
 fn stop_the_world() -> proc::WorldStop {
-    // SAFETY: on a goroutine. What it does wrong is what is tested.
+    // SAFETY: on a goroutine. Its misuse is what is tested.
     unsafe { proc::stop_the_world(proc::StwReason::Unknown) }
 }
 

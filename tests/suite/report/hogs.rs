@@ -21,7 +21,7 @@ tests! {
     nobody_unless_it_is_wanted
 }
 
-/// How the report of the goroutine begins, and what it says of it.
+/// The beginning of the goroutine's report.
 const HOG: &str = "gosched: goroutine 2 \"hog\"";
 const KEEPS: &str = "keeps its processor";
 
@@ -38,7 +38,7 @@ fn blocks(time: Duration) {
     sleep_with_thread(black_box(time));
 }
 
-/// A process that calls `f` on a goroutine, beside another one that wants the P, with these
+/// Returns a process that calls `f` on a goroutine, beside another one that wants the P, with these
 /// settings.
 fn beside_another(test: Test, settings: &str, f: impl FnOnce() + Send + 'static) -> Process {
     let process = test.process(|| {
@@ -56,10 +56,10 @@ fn beside_another(test: Test, settings: &str, f: impl FnOnce() + Send + 'static)
 /// `f`. The first line must say `how`, and the stack must have `function`, the name of `f`, before
 /// its origin.
 ///
-/// Each function also does a little of the other kind, and a slow machine may take long just then:
-/// so not each report need say `how`.
+/// Each function also does a little of the other kind of work. A slow machine may take long just
+/// then, so not every report has to say `how`.
 fn assert_told_of(test: Test, f: fn(Duration), how: &str, function: &str) {
-    // Longer each time, as the monitor of a slow machine may look seldom.
+    // Each call is longer, because the monitor of a slow machine may look seldom.
     let hog = move || {
         for n in 1.. {
             f(n * Duration::from_millis(50));
@@ -77,7 +77,7 @@ fn assert_told_of(test: Test, f: fn(Duration), how: &str, function: &str) {
             && frames.contains(&inside)
             && origin.starts_with(&format!("{}:", file!()))
     };
-    // Each report ends with an empty line. What is behind the last one isn't complete.
+    // Each report ends with an empty line. The text after the last one isn't complete.
     let told = |stderr: &str| stderr.rsplit_once("\n\n").is_some_and(|(all, _)| all.split("\n\n").any(is_it));
     let stderr = beside_another(test, "hogs=1", hog).until(told);
     assert!(told(&stderr), "{stderr}");
@@ -91,7 +91,7 @@ fn one_that_blocks_its_thread(test: Test) {
     assert_told_of(test, blocks, "blocks its thread ", "blocks");
 }
 
-/// A second takes a fifth of a second here.
+/// The setting makes a second a fifth of a second.
 fn one_a_second_for_a_place(test: Test) {
     const SECOND: Duration = Duration::from_millis(200);
 
@@ -117,14 +117,14 @@ fn one_a_second_for_a_place(test: Test) {
     assert!(told(&stderr) <= seconds + 1, "{stderr}");
 }
 
-/// Each of ten places loses its processor once, one right after the other.
+/// Each of ten places loses its P once, one right after the other.
 fn each_place(test: Test) {
-    /// How often a goroutine has lost its processor.
+    /// Returns how often goroutines have lost their P.
     fn detachments() -> u64 {
-        // SAFETY: there is one, for good, and these are atomics.
+        // SAFETY: there is one schedt, which is never freed, and these fields are atomics.
         unsafe { (*proc::sched()).ext.detachments.each_ref().map(|n| n.load(Ordering::Relaxed)).iter().sum() }
     }
-    /// Blocks its thread until it has lost its processor.
+    /// Blocks its thread until it has lost its P.
     fn lose_it() {
         let before = detachments();
         while detachments() == before {
@@ -165,8 +165,8 @@ fn each_place(test: Test) {
     process.until(|stderr| told(stderr) == 10);
 }
 
-/// If the machine takes its time between two checks, the goroutine is a hog. This happens, but not
-/// each time.
+/// If the machine takes long between two checks, the goroutine is a hog. That happens, but not each
+/// time.
 fn nobody_who_comes_to_checks(test: Test) {
     let comes_to_checks = || {
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What the scheduler measures, by the names that Go has for it.
+//! The scheduler's metrics, by Go's names.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -56,7 +56,7 @@ fn histogram(name: &str) -> Float64Histogram {
     }
 }
 
-/// How many times were counted.
+/// Returns how many times were counted.
 fn times(name: &str) -> u64 {
     histogram(name).counts.iter().sum()
 }
@@ -75,8 +75,8 @@ fn names(test: Test) {
     });
 }
 
-/// Name, kind and whether it only grows are those of Go 1.22, for what Go has; the others have a
-/// prefix.
+/// For metrics that Go has, name, kind and whether it only grows are those of Go 1.22. The others
+/// have a prefix.
 fn gos_names(test: Test) {
     let process = test.process(|| {
         let mut gos = GOS.to_vec();
@@ -98,7 +98,7 @@ fn gos_names(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Those of the metrics in Go's `runtime/metrics/description.go` that this crate has.
+/// The metrics of Go's `runtime/metrics/description.go` that this crate has.
 const GOS: [(&str, &str, bool); 9] = [
     ("/cpu/classes/idle:cpu-seconds", "Float64", true),
     ("/sched/gomaxprocs:threads", "Uint64", false),
@@ -132,7 +132,7 @@ fn counts(test: Test) {
     });
 }
 
-/// One time in 128 is taken on average, whoever's it is.
+/// On average one time in 128 is taken, whichever goroutine's it is.
 fn latencies(test: Test) {
     const YIELDS: u64 = 128_000;
     let process = test.process(|| {
@@ -147,8 +147,8 @@ fn latencies(test: Test) {
             assert!((YIELDS / 128 - 100..YIELDS / 128 + 100).contains(&taken), "{taken} of {YIELDS}");
         })
     });
-    // One P: a yield of one that is alone on its P isn't counted. And a goroutine that loses its P
-    // waits for one more often than it yields.
+    // There is one P, because a yield of a goroutine that is alone on its P isn't counted. A
+    // goroutine that loses its P waits for one more often than it yields.
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
@@ -157,7 +157,7 @@ fn waits_for_mutexes(test: Test) {
     in_process(test, 2, || {
         assert_eq!(seconds("/sync/mutex/wait/total:seconds"), 0.0);
         let mutex = Mutex::new(());
-        // Until one of the times that are taken is one of these.
+        // Waits until one of these waits is among the recorded times.
         while seconds("/sync/mutex/wait/total:seconds") == 0.0 {
             scope(|s| {
                 for _ in 0..8 {
@@ -179,7 +179,7 @@ fn pauses(test: Test) {
             let names = ["stopping", "total"].map(|what| format!("/sched/pauses/{what}/{kind}:seconds"));
             let before = names.each_ref().map(|name| times(name));
             for _ in 0..5 {
-                // SAFETY: it is started at once.
+                // SAFETY: the world is started at once.
                 unsafe { proc::start_the_world(proc::stop_the_world(reason)) };
             }
             assert_eq!(names.each_ref().map(|name| times(name)), before.map(|times| times + 5));
@@ -192,7 +192,7 @@ fn idle_processors(test: Test) {
         let idle = || seconds("/cpu/classes/idle:cpu-seconds");
         let (begun, before) = (Instant::now(), idle());
         sleep(Duration::from_millis(1));
-        // Those that are still idle count too: three of them are.
+        // P's that are still idle count too: three of them are.
         let slept = idle();
         while idle() < slept + 3.0 * 0.02 {}
         let (all, passed) = (idle() - before, begun.elapsed().as_secs_f64());
@@ -204,7 +204,7 @@ fn idle_time_never_goes_back(test: Test) {
     in_process(test, 4, || {
         let last = AtomicBool::new(false);
         scope(|s| {
-            // P's that go idle and are wanted again all the time.
+            // P's become idle and are wanted again all the time.
             s.go(|| {
                 while !last.load(Ordering::Relaxed) {
                     let woken = go(|| sleep(Duration::from_micros(50)));
@@ -245,7 +245,7 @@ fn stacks(test: Test) {
     in_process(test, 1, || {
         let growths = count("/gosched/stacks/growths:growths");
         DONE.add(1);
-        // SAFETY: it checks its stack, and doesn't panic.
+        // SAFETY: the function checks its stack, and doesn't panic.
         unsafe { proc::newproc(Some(body), ptr::null_mut()) };
         DONE.wait();
         assert!(count("/gosched/stacks/growths:growths") > growths);
@@ -257,13 +257,13 @@ fn stacks(test: Test) {
 
 fn preemptions(test: Test) {
     in_process(test, 1, || {
-        // One that has lost its P isn't stopped at a check.
+        // A goroutine that has lost its P isn't stopped at a check.
         proc::set_detach(false);
         let preemptions = || count("/gosched/preemptions:preemptions");
         let (before, other) = (preemptions(), go(|| ()));
         // sysmon asks when the time slice is over.
         while morestack_check!(0, || black_box(preemptions())) == before {
-            // It may have lost its P before.
+            // The goroutine may have lost its P before.
             if count("/gosched/detached:goroutines") != 0 {
                 yield_now();
             }
@@ -272,7 +272,7 @@ fn preemptions(test: Test) {
     });
 }
 
-/// One that blocks its thread and one that computes lose the only P, which main wants.
+/// A goroutine that blocks its thread and one that computes lose the only P, which main wants.
 fn detachments(test: Test) {
     let process = test.process(|| run(detaches));
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=1").end().with("exit status: 0");
@@ -283,12 +283,12 @@ fn detaches() {
     let detached = || count("/gosched/detached:goroutines");
     let time = || seconds("/gosched/detached/total:seconds");
     static SEEN: AtomicBool = AtomicBool::new(false);
-    // Longer each time, as the monitor of a slow machine may look seldom.
+    // Each time is longer, because the monitor of a slow machine may look seldom.
     let times = || (1..).map(|n| n * Duration::from_millis(20));
     let blocks = go(move || {
         for time in times().take_while(|_| !SEEN.load(Ordering::Relaxed)) {
             sleep_with_thread(time);
-            yield_now(); // perhaps it was taken for one that computes
+            yield_now(); // sysmon may have taken it for one that computes
         }
     });
     while detachments("blocked") == 0 || detached() == 0 {
@@ -300,7 +300,7 @@ fn detaches() {
         for time in times().take_while(|_| detachments("computing") == 0) {
             let begun = Instant::now();
             while begun.elapsed() < time {}
-            yield_now(); // perhaps it was taken for one that is blocked
+            yield_now(); // sysmon may have taken it for a blocked one
         }
     });
     while !computes.is_finished() {

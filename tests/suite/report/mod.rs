@@ -1,4 +1,4 @@
-//! What is printed, and what can be asked.
+//! Reports, and queries of the runtime's state.
 
 mod deadlock;
 pub mod debuggers;

@@ -22,7 +22,7 @@ tests! {
 
 static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
-/// The binary without some of what it has, if there is a tool that takes it away.
+/// The binary without some of its parts, if there is a tool that removes them.
 struct Stripped(PathBuf);
 
 impl Stripped {
@@ -52,7 +52,7 @@ fn waits(rx: &Receiver<()>) -> bool {
     std::hint::black_box(rx.recv().is_ok())
 }
 
-/// A process that ends with a report, while a goroutine waits.
+/// Returns a process that ends with a report, while a goroutine waits.
 fn reports(test: Test) -> Process {
     test.process(|| {
         run(|| {
@@ -67,7 +67,7 @@ fn reports(test: Test) -> Process {
     })
 }
 
-/// How often a report says why something is missing.
+/// Returns how often a report explains why something is missing.
 fn explained(ended: &Ended, why: &str) -> usize {
     ended.stderr.lines().filter(|line| line.starts_with("(no ") && line.contains(why)).count()
 }
@@ -78,7 +78,7 @@ fn with_debug_information(test: Test) {
     assert_eq!(explained(&ended, ""), 0, "{}", ended.stderr);
 }
 
-/// What a binary without its debug information or symbols, by `strip`, says; and why, once.
+/// Fails unless the report of a binary that `strip` has stripped contains `says`, and `why` once.
 fn without(test: Test, strip: &str, says: &str, why: &str) {
     let process = reports(test);
     if test.skipped_in_emulator("strip knows the other processor's binaries only") {

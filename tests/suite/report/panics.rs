@@ -1,4 +1,4 @@
-//! What is printed of a goroutine's panic, and when one ends the process.
+//! The report of a goroutine's panic, and when a panic ends the process.
 
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::thread;
@@ -31,7 +31,7 @@ tests! {
 }
 
 impl Ended {
-    /// Fails unless a line says that the goroutine which panics is this.
+    /// Fails unless a line names this goroutine as the one that panics.
     #[track_caller]
     fn panics(&self, goroutine: &str) -> &Self {
         self.says(&format!("{goroutine}panics:\n"))
@@ -68,7 +68,7 @@ fn says_which_goroutine(test: Test) {
 fn of_the_main_goroutine(test: Test) {
     let process = test.process(|| {
         assert!(catch_unwind(|| run(|| panic!("main's"))).is_err());
-        // The hook is put there once.
+        // The hook is installed once.
         assert!(catch_unwind(|| run(|| panic!("another main's"))).is_err());
     });
     let ended = process.end();
@@ -96,7 +96,7 @@ fn of_a_thread(test: Test) {
     process.end().with("exit status: 0").no_goroutine_panics();
 }
 
-/// It is made a goroutine meanwhile, and has been one when it panics.
+/// The thread becomes a goroutine meanwhile, and has been one when it panics.
 fn of_a_thread_that_waits_for_a_goroutine(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -144,7 +144,7 @@ fn a_hook_that_was_set_before(test: Test) {
     assert!(!ended.stderr.contains("unheard"), "it was to be silent:\n{}", ended.stderr);
 }
 
-/// It may call the one that it finds.
+/// A later hook may call the one that it finds.
 fn a_hook_that_is_set_later(test: Test) {
     let process = test.process(|| {
         run(|| {

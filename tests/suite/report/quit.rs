@@ -1,5 +1,5 @@
-//! What a process says that ends by a throw or by SIGQUIT: all stacks, or as many as it is asked
-//! for.
+//! The output of a process that ends by a throw or by SIGQUIT: all stacks, or as many as its
+//! settings ask for.
 
 use std::env;
 use std::fs;
@@ -28,7 +28,7 @@ tests! {
     crash
 }
 
-/// Makes a goroutine that waits, and one that breaks a rule of the runtime's.
+/// Makes a goroutine that waits, and one that breaks a rule of the runtime.
 fn throw() {
     let (_tx, rx) = bounded::<()>(0);
     go(move || {
@@ -36,7 +36,7 @@ fn throw() {
         outer(&rx);
     });
     until_it_waits(&RAW);
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     unsafe { proc::goready(proc::getg(), 1) };
 }
 
@@ -48,7 +48,7 @@ fn a_throw(test: Test) {
 
 fn no_stacks(test: Test) {
     let process = test.process(|| {
-        // SAFETY: a fatal error is all that comes of it.
+        // SAFETY: the call only leads to a fatal error.
         run(|| unsafe { proc::newproc(None, ptr::null_mut()) });
     });
     let ended = process.env("GOTRACEBACK", "none").end();
@@ -62,7 +62,7 @@ fn ask_to_quit() {
     unsafe { libc::kill(libc::getpid(), libc::SIGQUIT) };
 }
 
-/// Asks to quit when its main goroutine waits.
+/// Asks to quit once its main goroutine waits.
 fn quits() {
     run(|| {
         let (_tx, rx) = bounded::<()>(0);
@@ -80,12 +80,13 @@ fn quits() {
     });
 }
 
-/// As it is by default, and where a shell has started it in the background.
+/// With SIGQUIT's default action, and with SIGQUIT ignored, as when a shell has started the process
+/// in the background.
 fn quit(test: Test) {
     let process = |by_default: &str| {
         let process = test.process(|| {
             let ignored = env::var_os("BY_DEFAULT").is_some_and(|is| is == "ignored");
-            // SAFETY: no handler.
+            // SAFETY: no handler is installed.
             unsafe { libc::signal(libc::SIGQUIT, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
             quits();
         });
@@ -134,11 +135,11 @@ fn quit_of_the_programs_own(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// The report of this number of goroutines is longer than a pipe holds.
+/// The number of goroutines whose report is longer than a pipe holds.
 const MANY: usize = 2000;
 
-/// A process that has got a second SIGQUIT while it writes the report of the first, and the pipe
-/// with the rest of that report.
+/// Returns a process that has got a second SIGQUIT while it writes the report of the first, and the
+/// pipe with the rest of that report.
 fn quits_twice(test: Test) -> (Child, BufReader<ChildStderr>) {
     let process = test.process(|| {
         run(|| {
@@ -173,14 +174,14 @@ fn send_quit(child: &Child) {
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGQUIT) }, 0);
 }
 
-/// Whether a process handles SIGQUIT, and doesn't end by it.
+/// Returns whether a process handles SIGQUIT, and so doesn't end by it.
 fn is_handled(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let handled = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap();
     u64::from_str_radix(handled, 16).unwrap() & 1 << (libc::SIGQUIT - 1) != 0
 }
 
-/// Why an emulator can run neither.
+/// Why an emulator can't run either test.
 const ALL_HANDLED: &str = "the kernel sees the handlers of the emulator, which has one for each signal";
 
 fn a_second_cuts_nothing_off(test: Test) {

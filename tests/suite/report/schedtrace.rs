@@ -1,5 +1,5 @@
 //! `GODEBUG=schedtrace=N` and `scheddetail=1`: the lines are Go's, field for field. One parser
-//! reads both; `schedtrace-go1.22.10.txt` is what a Go program wrote.
+//! reads both; `schedtrace-go1.22.10.txt` is a Go program's output.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -21,19 +21,19 @@ tests! {
 
 const GO: &str = include_str!("schedtrace-go1.22.10.txt");
 
-/// A line.
+/// A line of the output.
 #[derive(Debug)]
 struct Line {
-    /// `SCHED`, or the kind and number of what is reported: `P0`.
+    /// `SCHED`, or the kind and number of the reported item: `P0`.
     subject: String,
     /// Names and values, in order.
     fields: Vec<(String, String)>,
-    /// The lengths of the P's queues, if they stand at its end.
+    /// The lengths of the P's queues, if the line ends with them.
     queues: Vec<u32>,
 }
 
 impl Line {
-    /// Reads a line; none if it is another program's.
+    /// Reads a line. Returns None if another program wrote it.
     fn parse(line: &str) -> Option<Line> {
         let (mut head, mut queues) = (line, Vec::new());
         if let Some((before, list)) = line.split_once('[') {
@@ -48,7 +48,7 @@ impl Line {
             }
             None => subject.strip_prefix("  ")?,
         };
-        // A value may have blanks in it; a name has none.
+        // A value may contain blanks, but a name doesn't.
         let mut fields: Vec<(String, String)> = Vec::new();
         for word in rest.split(' ').filter(|word| !word.is_empty()) {
             match word.split_once('=') {
@@ -67,7 +67,7 @@ impl Line {
         text.lines().filter_map(Line::parse).collect()
     }
 
-    /// Returns what the line reports, and its fields, each with the kind of its value.
+    /// Returns the line's subject, and its fields, each with the kind of its value.
     fn shape(&self) -> String {
         let kind = |value: &str| match value {
             "true" | "false" => "bool",
@@ -95,8 +95,8 @@ fn shapes<'a>(lines: impl IntoIterator<Item = &'a Line>) -> BTreeSet<String> {
     lines.into_iter().map(Line::shape).collect()
 }
 
-/// What the Go program does, too: three goroutines wait for a value, one sleeps on a thread of its
-/// own, and one yields.
+/// Does the same as the Go program: three goroutines wait for a value, one sleeps on a thread of
+/// its own, and one yields.
 fn busy() {
     let (_gate, closed) = bounded::<()>(0);
     for _ in 0..3 {
@@ -121,7 +121,7 @@ fn traced(test: Test, godebug: &str, enough: impl Fn(&[Line]) -> bool) -> Vec<Li
     Line::all(&process.until(|stderr| enough(&Line::all(stderr))))
 }
 
-/// Splits the lines into reports of one time each. Leaves out the last, which may not be whole.
+/// Splits the lines into reports of one time each. Drops the last report, which may be incomplete.
 fn reports(lines: &[Line]) -> Vec<&[Line]> {
     let mut reports: Vec<_> = lines.chunk_by(|_, next| next.subject != "SCHED").collect();
     reports.pop();
@@ -141,7 +141,7 @@ fn details_are_gos(test: Test) {
     // At first there may be no goroutine.
     let has_all = |report: &&[Line]| report.iter().any(|line| line.subject.starts_with('G'));
     let three = |lines: &[Line]| reports(lines).into_iter().filter(has_all).count() == 3;
-    // A goroutine that has lost its P has more fields than Go knows.
+    // A goroutine that has lost its P has more fields than Go's.
     let lines = traced(test, "schedtrace=10,scheddetail=1,detach=0", three);
     let go = Line::all(GO);
     let go = shapes(go.iter().filter(|line| line.queues.is_empty()));
@@ -156,15 +156,15 @@ fn each_thing_is_where_it_is(test: Test) {
     };
     let count =
         |lines: &[Line], kind: char| lines.iter().filter(|line| line.subject.starts_with(kind)).count();
-    // Main sleeps, and so does the goroutine that has its thread to itself. A thread is counted
-    // before it is in the list.
+    // Main sleeps, and so does the goroutine with a thread to itself. A thread is counted before it
+    // is in the list.
     let settled = |lines: &&[Line]| {
         in_state(lines, "4(chan receive)") == 3
             && in_state(lines, "4(sleep)") == 2
             && count(lines, 'M').to_string() == lines[0].get("threads")
     };
-    // A report has the M's before the G's. A goroutine that settles in between is settled in all of
-    // the next report.
+    // A report has the M's before the G's. If a goroutine settles in between, the whole next report
+    // shows it as settled.
     let twice =
         |lines: &[Line]| reports(lines).iter().rev().take(2).filter(|report| settled(report)).count() == 2;
     let lines = traced(test, "schedtrace=50,scheddetail=1", twice);
@@ -202,7 +202,7 @@ fn dead_goroutines_of_each_kind(test: Test) {
         let process = test.process(|| {
             let kind = kinds[env::var("KIND").unwrap().parse::<usize>().unwrap()];
             run(|| {
-                // A goroutine that had lost its P would end elsewhere.
+                // A goroutine that has lost its P would end elsewhere.
                 proc::set_detach(false);
                 kind(Builder::new()).go(|| ()).unwrap().join().unwrap();
                 proc::schedtrace(true);

@@ -1,5 +1,4 @@
-//! What a dump says of each goroutine: its state, its frames down to its own function, and its
-//! maker.
+//! A dump's part for each goroutine: its state, its frames down to its own function, and its maker.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -30,29 +29,29 @@ tests! {
     minutes
 }
 
-/// A dump that doesn't mark the goroutines that have lost their P.
+/// Returns a dump that doesn't mark the goroutines that have lost their P.
 pub(super) fn dump() -> String {
     dump_with_detached().replace("[running (detached)]", "[running]")
 }
 
-/// A dump by a goroutine that keeps its P meanwhile, so that no goroutine begins that waits for the
-/// P.
+/// Returns a dump. The caller keeps its P meanwhile, so no other goroutine begins and then waits
+/// for the P.
 pub(super) fn dump_with_p() -> String {
     let mp = proc::acquirem();
     let dump = dump();
-    // SAFETY: once, with what acquirem has returned.
+    // SAFETY: once, with the result of acquirem.
     unsafe { proc::releasem(mp) };
     dump
 }
 
-/// What a dump says of a goroutine.
+/// Returns a dump's part for a goroutine.
 pub(super) fn part(dump: &str, goid: u64) -> &str {
     let header = format!("goroutine {goid} ");
     let part = dump.split("\n\n").find(|part| part.starts_with(&header));
     part.unwrap_or_else(|| panic!("no goroutine {goid} in:\n{dump}"))
 }
 
-/// Fails unless a goroutine is in this state, and its frames have these functions, in this order.
+/// Fails unless the goroutine is in this state, and its frames have these functions, in this order.
 #[track_caller]
 pub(super) fn assert_part(part: &str, state: &str, functions: &[&str]) {
     let mut lines = part.lines();
@@ -66,8 +65,8 @@ pub(super) fn assert_part(part: &str, state: &str, functions: &[&str]) {
     }
 }
 
-/// Runs `f` on a goroutine, and waits until the goroutine is in `function` and has the state that a
-/// dump calls `state`. Returns what the dump says of it. Then `end` lets it end.
+/// Runs `f` on a goroutine, and waits until the goroutine is in `function` and in the state that a
+/// dump calls `state`. Returns the dump's part for it. Then `end` lets it end.
 fn seen(state: &str, function: &str, f: impl FnOnce() + Send + 'static, end: impl FnOnce()) -> String {
     let (tell, told) = bounded(1);
     let handle = go(move || {
@@ -88,7 +87,7 @@ fn seen(state: &str, function: &str, f: impl FnOnce() + Send + 'static, end: imp
     found
 }
 
-/// Frames that a goroutine waits in.
+/// Frames in which a goroutine waits.
 #[inline(never)]
 pub(super) fn outer(rx: &Receiver<()>) {
     black_box(inner(rx));
@@ -170,7 +169,7 @@ fn one_on_a_copying_stack(test: Test) {
 #[inline(never)]
 fn nothing() {}
 
-/// Runs on, with checks, until the test lets it end.
+/// Runs with checks until the test lets it end.
 #[inline(never)]
 fn checks() {
     while !GO_ON.load(Ordering::Relaxed) {
@@ -215,7 +214,7 @@ fn one_stopped_anywhere(test: Test) {
                 let gp = RAW.load(Ordering::Acquire);
                 // SAFETY: a thread that isn't the runtime's; the goroutine hasn't ended.
                 unsafe {
-                    // Suspended twice, so that it has been stopped before the dump looks at it.
+                    // It is suspended twice, so it has stopped before the dump looks at it.
                     let state = proc::suspend_g(gp);
                     assert!(!state.dead && proc::readgstatus(gp) != GPREEMPTED);
                     proc::resume_g(state);
@@ -273,7 +272,7 @@ fn one_that_has_not_begun(test: Test) {
 /// Whether a goroutine is in [`spins`].
 pub(super) static SPINNING: AtomicBool = AtomicBool::new(false);
 
-/// Runs on, without a check.
+/// Runs without a check.
 #[inline(never)]
 pub(super) fn spins() {
     SPINNING.store(true, Ordering::Relaxed);
@@ -283,8 +282,8 @@ pub(super) fn spins() {
     black_box(());
 }
 
-/// Runs `f` on a goroutine until [`GO_ON`]. Calls `check` with what a dump says of it while it is
-/// in `function`.
+/// Runs `f` on a goroutine until [`GO_ON`]. Calls `check` with the dump's part for the goroutine
+/// while it is in `function`.
 fn while_it_runs(test: Test, function: &str, f: fn(), check: fn(&str)) {
     let process = test.process(|| {
         run(|| check(&seen("running", function, f, || GO_ON.store(true, Ordering::Relaxed))));
@@ -300,13 +299,12 @@ fn one_that_runs(test: Test) {
 
 #[inline(never)]
 fn touches_a_large_frame() {
-    // SAFETY: it waits for the test's end.
+    // SAFETY: it waits until the test ends.
     unsafe { probes_waits(GO_ON.as_ptr()) };
     black_box(());
 }
 
-/// The frame is found by a register that a call may change, and that points below the stack
-/// pointer.
+/// A register that a call may change leads to the frame, and it points below the stack pointer.
 fn one_that_touches_a_large_frame(test: Test) {
     while_it_runs(test, "probes_waits", touches_a_large_frame, |found| {
         assert_part(found, "running", &["probes_waits", "traceback::touches_a_large_frame"]);
@@ -349,7 +347,7 @@ fn from_a_thread(test: Test) {
             assert!(part(&found, 1).starts_with("goroutine 1 [syscall]:\n"), "{found}");
             assert_part(part(&blocking(dumps), 1), "running", &["traceback::dumps"]);
         });
-        // Until no goroutine is left: the one that wakes `run` ends a moment later.
+        // Waits until no goroutine is left: the goroutine that wakes `run` ends a moment later.
         while !dumps().is_empty() {
             thread::yield_now();
         }
@@ -367,8 +365,8 @@ fn minutes(test: Test) {
             });
             let gp = until_it_waits(&RAW);
             let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the kernel fills `now`; the goroutine waits, and with the scan bit the field
-            // is the caller's.
+            // SAFETY: the kernel fills `now`. The goroutine waits, and while it has the scan bit
+            // the field is the caller's.
             unsafe {
                 libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
                 while !proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {}

@@ -1,4 +1,4 @@
-/* A library whose code is called, makes goroutines, computes, and is unloaded. */
+/* A library that is called, makes goroutines, computes, and is unloaded. */
 typedef void function(void *);
 
 void calls(function *f, void *arg) {

@@ -1,4 +1,4 @@
-//! Libraries that are unloaded while a report needs the names of their code, or before.
+//! Libraries that are unloaded before a report names their code, or meanwhile.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -35,26 +35,26 @@ pub fn with_library(test: Test, f: impl FnOnce(&dyn Fn(Process) -> Process)) {
 type Function = unsafe extern "C" fn(*mut c_void);
 
 unsafe extern "C" {
-    /// It notes its caller's pc.
+    /// Notes its caller's pc.
     fn gosched_newproc(f: Function, arg: *mut c_void);
 }
 
-/// Has the library call `f`.
+/// Makes the library call `f`.
 pub fn calls<F: FnMut()>(library: &Loaded, mut f: F) {
     unsafe extern "C" fn call<F: FnMut()>(f: *mut c_void) {
-        // SAFETY: the closure below, which nobody else uses meanwhile.
+        // SAFETY: the pointer is the closure below, which nobody else uses meanwhile.
         unsafe { (*f.cast::<F>())() }
     }
-    // SAFETY: the type that it has in unloaded.c, and what it calls gets a closure of its type.
+    // SAFETY: its type in unloaded.c. The function that it calls gets a closure of its type.
     unsafe {
         let calls: extern "C" fn(Function, *mut c_void) = std::mem::transmute(library.function(c"calls"));
         calls(call::<F>, (&raw mut f).cast());
     }
 }
 
-/// Has the library compute.
+/// Makes the library compute.
 pub fn computes(library: &Loaded, n: u64) {
-    // SAFETY: the type that it has in unloaded.c.
+    // SAFETY: its type in unloaded.c.
     let computes: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(library.function(c"computes")) };
     black_box(computes(black_box(n)));
 }
@@ -62,7 +62,7 @@ pub fn computes(library: &Loaded, n: u64) {
 static GOES_ON: AtomicBool = AtomicBool::new(true);
 static WAITS: AtomicBool = AtomicBool::new(false);
 
-/// A goroutine that the library makes: it lets others run until it may end.
+/// A goroutine that the library makes. It lets others run until it may end.
 unsafe extern "C" fn made(_: *mut c_void) {
     WAITS.store(true, Ordering::Relaxed);
     while GOES_ON.load(Ordering::Relaxed) {
@@ -72,12 +72,12 @@ unsafe extern "C" fn made(_: *mut c_void) {
     WAITS.store(false, Ordering::Relaxed);
 }
 
-/// Has a goroutine made by a library that is unloaded then.
+/// Makes a goroutine by a library that is unloaded afterwards.
 fn make_by_one_that_goes() {
     type Newproc = unsafe extern "C" fn(Function, *mut c_void);
 
     let library = load();
-    // SAFETY: the type that it has in unloaded.c; a goroutine may have any argument.
+    // SAFETY: its type in unloaded.c. A goroutine may have any argument.
     unsafe {
         let makes: extern "C" fn(Newproc, Function, *mut c_void) =
             std::mem::transmute(library.function(c"makes"));
@@ -116,13 +116,13 @@ fn makers_that_are_gone_in_a_fatal_report(test: Test) {
     });
 }
 
-/// The library that [`symbolize`] unloads, and where its function is; 0 if there is none.
+/// The address of the function of the library that [`symbolize`] unloads; 0 if there is none.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 static LIBRARY: AtomicUsize = AtomicUsize::new(0);
-/// How many names the address has that is asked for then.
+/// The number of names that the address has when it is asked for.
 static NAMES: AtomicU32 = AtomicU32::new(0);
 
-/// Knows [`NAMES`] names of the library's function when it is first asked, and has it unloaded.
+/// Reports [`NAMES`] names of the library's function when first asked, and unloads the library.
 fn symbolize(pc: usize, found: &mut dyn FnMut(proc::CodePlace<'_>)) {
     let calls = CALLS.load(Ordering::Relaxed);
     if calls != 0 && (calls..calls + 64).contains(&pc) {
@@ -137,7 +137,7 @@ fn symbolize(pc: usize, found: &mut dyn FnMut(proc::CodePlace<'_>)) {
     }
 }
 
-/// Has the library unloaded when a name of its code is asked for, which then has this number of
+/// Makes the library be unloaded when a name of its code is asked for. The code then has `names`
 /// names.
 pub fn unload_when_named(library: Loaded, names: u32) {
     CALLS.store(library.function(c"calls").expose_provenance(), Ordering::Relaxed);
@@ -146,7 +146,7 @@ pub fn unload_when_named(library: Loaded, names: u32) {
     proc::set_symbolizer(symbolize).unwrap();
 }
 
-/// Whether that has happened.
+/// Returns whether the library was unloaded.
 pub fn was_unloaded() -> bool {
     LIBRARY.load(Ordering::Relaxed) == 0
 }
@@ -156,7 +156,7 @@ fn receives(rx: &Receiver<()>) {
     _ = rx.recv();
 }
 
-/// A trace names what goroutines have done when they have ended.
+/// A trace names the code of goroutines after they have ended.
 fn code_that_goes_before_it_is_named(test: Test) {
     with_library(test, |named| {
         let process = test.process(|| {
@@ -178,8 +178,8 @@ fn code_that_goes_before_it_is_named(test: Test) {
     });
 }
 
-/// Calls `f` while another thread loads the library, has a goroutine in it now and then, and
-/// unloads it.
+/// Calls `f`. Meanwhile another thread loads the library, sometimes runs a goroutine in it, and
+/// unloads it, again and again.
 pub fn beside_one_that_comes_and_goes(f: impl FnOnce()) {
     static OVER: AtomicBool = AtomicBool::new(false);
     static LOADED: AtomicU32 = AtomicU32::new(0);
@@ -220,7 +220,7 @@ fn dumps_of_code_that_comes_and_goes(test: Test) {
     });
 }
 
-/// A dump that has named a library's code is no user of it afterwards.
+/// A dump that has named a library's code doesn't keep the library.
 fn a_dump_lets_the_library_go(test: Test) {
     with_library(test, |named| {
         let process = test.process(|| {

@@ -1,4 +1,4 @@
-//! Valgrind, which runs a program on a processor of its own, and looks at what the kernel reads.
+//! Valgrind, which runs a program on a simulated processor, and checks what the kernel reads.
 
 use std::cell::RefCell;
 use std::env;
@@ -26,7 +26,7 @@ tests! {
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a frame takes in a debug build, and more.
+/// More than a frame takes in a debug build.
 const FRAME: usize = 1024;
 
 fn recurse(n: usize) -> usize {
@@ -81,7 +81,7 @@ fn works() {
     });
 }
 
-/// What every leaf of a tree of goroutines sends up, added.
+/// Returns the sum of what the leaves of a tree of goroutines send up.
 fn tree(up: Sender<usize>, first: usize, leaves: usize) {
     if leaves == 1 {
         return up.send(first).unwrap();
@@ -95,7 +95,7 @@ fn tree(up: Sender<usize>, first: usize, leaves: usize) {
     up.send(rx.iter().sum()).unwrap();
 }
 
-/// As examples/skynet does it; then some that use locks and selects.
+/// As examples/skynet does; then goroutines that use locks and selects.
 fn makes_a_tree() {
     const LEAVES: usize = 100;
     run(|| {
@@ -127,7 +127,7 @@ fn makes_a_tree() {
     });
 }
 
-/// Valgrind, if there is one here; it ends with status 9 if it has found something.
+/// Returns valgrind, if it is installed. It ends with status 9 if it has found something.
 fn valgrind(test: Test) -> Option<Command> {
     if test.skipped_in_emulator("another one can't run") {
         return None;
@@ -142,7 +142,7 @@ fn valgrind(test: Test) -> Option<Command> {
     Some(valgrind)
 }
 
-/// Fails unless valgrind finds nothing wrong, with guard regions, of which it knows nothing, and
+/// Fails unless valgrind finds nothing wrong, with guard regions, which it doesn't know, and
 /// without.
 fn is_silent(test: Test, body: impl Fn()) {
     let guards = ["", "mprotect"];
@@ -163,8 +163,8 @@ fn a_tree_is_silent(test: Test) {
     is_silent(test, makes_a_tree);
 }
 
-/// Fails unless valgrind reports this of what a goroutine does, with the goroutine's frames from
-/// there to its end.
+/// Fails unless valgrind reports `what` of a goroutine, with the goroutine's frames from there to
+/// its end.
 fn is_reported(test: Test, what: &str, careless: fn()) {
     let Some(valgrind) = valgrind(test) else { return };
     let process = test.process(|| run(move || go(move || calls(careless)).join().unwrap()));
@@ -190,7 +190,7 @@ fn calls(careless: fn()) {
 /// Writes to the byte behind an allocation.
 #[inline(never)]
 fn careless_write() {
-    // SAFETY: it isn't, but malloc's blocks have 16 bytes at least.
+    // SAFETY: it is wrong, but malloc's blocks have at least 16 bytes.
     unsafe {
         let block = libc::malloc(9).cast::<u8>();
         block.add(9).write_volatile(1);
@@ -198,10 +198,10 @@ fn careless_write() {
     }
 }
 
-/// Decides by what nobody has written.
+/// Branches on memory that was never written.
 #[inline(never)]
 fn careless_read() {
-    // SAFETY: it isn't, but whatever is in the memory is a number.
+    // SAFETY: it is wrong, but any content of the memory is a number.
     unsafe {
         let block = libc::malloc(8).cast::<u8>();
         if block.read_volatile() == 1 {

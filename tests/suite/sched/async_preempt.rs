@@ -1,9 +1,9 @@
-//! Goroutines that are stopped anywhere: whatever a register holds, it holds it again when they go
-//! on, and nobody has written to what is theirs on the stack. Meanwhile a collector finds all of
-//! it.
+//! Goroutines that are stopped at any instruction. When they go on, each register has its value
+//! again, and nobody has written to their part of the stack. Meanwhile a collector finds all of
+//! these values.
 //!
-//! For long, run with `STRESS_SECONDS`, for each of the tests: then each instruction of the loop in
-//! assembly must have been one that was interrupted.
+//! For a long run, set `STRESS_SECONDS`, the time of each test. Then each instruction of the loop
+//! in assembly must have been interrupted once.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -32,7 +32,7 @@ tests! {
     in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned
 }
 
-/// What each goroutine does.
+/// The work of a goroutine.
 #[derive(Clone, Copy)]
 enum Work {
     /// Holds registers in a loop in assembly.
@@ -50,10 +50,10 @@ const WORK: [Work; 6] = [
     Work::Compute,
 ];
 
-/// Which of them stops at checks.
+/// The index of the goroutine that stops at checks.
 const AT_CHECKS: usize = 3;
 
-/// Rounds of a loop: long enough to be interrupted in.
+/// The rounds of a loop: enough to be interrupted in it.
 const ROUNDS: u64 = 10_000;
 
 /// The preemptions after which a test ends, without `STRESS_SECONDS`.
@@ -63,10 +63,10 @@ const ENOUGH: usize = 2_000;
 static GS: [AtomicPtr<G>; WORK.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; WORK.len()];
 static OVER: AtomicBool = AtomicBool::new(false);
 static RUNNING: WaitGroup = WaitGroup::new();
-/// How many loops have been right.
+/// The number of loops with the right result.
 static LOOPS: AtomicUsize = AtomicUsize::new(0);
 
-/// What a goroutine loads, and what it finds.
+/// The values that a goroutine loads, and those that it finds.
 struct Task {
     number: usize,
     rng: Rng,
@@ -82,7 +82,7 @@ fn with<R>(task: *mut c_void, f: impl FnOnce(&mut Task) -> R) -> R {
     unsafe { proc::systemstack(|| f(&mut *task.cast::<Task>())) }
 }
 
-/// Has `turn` run again and again until all is over.
+/// Runs `turn` again and again until all is over.
 unsafe fn until_over(task: *mut c_void, turn: fn(*mut c_void)) {
     GS[with(task, |task| task.number)].store(proc::getg(), Ordering::Release);
     while !OVER.load(Ordering::Relaxed) {
@@ -92,7 +92,7 @@ unsafe fn until_over(task: *mut c_void, turn: fn(*mut c_void)) {
     RUNNING.done();
 }
 
-/// All registers, in assembly.
+/// Holds all registers, in assembly.
 unsafe extern "C" fn hold(task: *mut c_void) {
     let turn = |task| {
         let (f, load, found) = with(task, |task| {
@@ -108,7 +108,7 @@ unsafe extern "C" fn hold(task: *mut c_void) {
     unsafe { until_over(task, turn) }
 }
 
-/// Integers and floating-point numbers, as the compiler keeps them.
+/// Computes with integers and floating-point numbers, as the compiler keeps them.
 #[inline(always)]
 fn mix(mut x: u64) -> (u64, f64) {
     let (mut sum, mut scale, mut words) = (0.0, 1.0, [x; 8]);
@@ -129,11 +129,11 @@ preemptible! {
     }
 }
 
-/// What the compiler does with many values.
+/// Computes with many values, as the compiler keeps them.
 unsafe extern "C" fn compute(task: *mut c_void) {
     let turn = |task| {
         let x = with(task, |task| task.rng.next());
-        // SAFETY: it has nothing to do with a thread.
+        // SAFETY: the function doesn't depend on a thread.
         let found = unsafe { mix_preemptibly(x) };
         if with(task, |_| found != mix(x)) {
             proc::throw("a computation that was preempted is wrong");
@@ -151,8 +151,8 @@ fn p_init(pp: &P) {
     PS.lock().unwrap().push(pp);
 }
 
-/// How often a goroutine was given a time slice: here nobody ever parks, so whoever gets one was
-/// preempted.
+/// Returns how often a goroutine got a time slice: as nobody ever parks here, each slice ended by a
+/// preemption.
 fn slices() -> u32 {
     // SAFETY: P's are never freed.
     let tick =
@@ -160,17 +160,17 @@ fn slices() -> u32 {
     PS.lock().unwrap().iter().map(tick).sum()
 }
 
-/// What goroutines did when they were suspended.
+/// The states of goroutines when they were suspended.
 #[derive(Default)]
 struct Places {
-    /// Where they were interrupted.
+    /// The instructions at which they were interrupted.
     pcs: BTreeSet<usize>,
-    /// How many were stopped at a check.
+    /// The number that were stopped at a check.
     at_checks: usize,
 }
 
 impl Places {
-    /// Whether there are some of each kind.
+    /// Returns whether some of each kind were suspended.
     fn of_each_kind(&self) -> bool {
         self.at_checks > 0
             && self.pcs.iter().any(|pc| code().contains(pc))
@@ -178,8 +178,8 @@ impl Places {
     }
 }
 
-/// Fails unless a scan of `gp`, which runs a loop that holds this, finds what is there all the
-/// time.
+/// Fails unless a scan of `gp`, which runs a loop that holds `held`, finds the values that are
+/// there at each instruction.
 ///
 /// # Safety
 /// As [`proc::scan_stack`].
@@ -195,16 +195,17 @@ unsafe fn finds(gp: *mut G, held: &Held) {
     assert!(missing.is_empty(), "a scan missed {missing:x?} of {held:x?}");
 }
 
-/// Suspends goroutines, notes where they are, and scans those in a loop, until that is enough.
+/// Suspends goroutines, notes where they are, and scans those in a loop, until `enough`.
 fn suspend_some(tasks: &[usize], rng: &mut Rng, enough: impl Fn(&Places) -> bool) -> Places {
     let mut places = Places::default();
     while !enough(&places) {
-        // One with checks is seldom met at one: it is looked at more often until it was.
+        // The goroutine with checks is seldom met at one, so it is looked at more often until it
+        // was.
         let number = if places.at_checks == 0 && rng.below(2) == 0 { AT_CHECKS } else { rng.below(GS.len()) };
         let gp = GS[number].load(Ordering::Acquire);
         if !gp.is_null() {
-            // SAFETY: on a thread that isn't the runtime's, for a goroutine that ends after this.
-            // What is on the stack of one that was interrupted is as preempt.S says.
+            // SAFETY: on a foreign thread, for a goroutine that ends after this. preempt.S
+            // describes the stack of an interrupted goroutine.
             unsafe {
                 let state = proc::suspend_g(gp);
                 let task = &*ptr::with_exposed_provenance::<Task>(tasks[number]);
@@ -234,12 +235,12 @@ fn torture(copying: bool) {
     let vectors = Vectors::of_this_processor();
     let time = number("STRESS_SECONDS").map(Duration::from_secs);
     let enough = rounds(ENOUGH) as u32;
-    // SAFETY: the loops have nothing to do with threads, and stay.
+    // SAFETY: the loops don't depend on threads, and their code stays.
     let _registered = unsafe { proc::register_preemptible(code()) }.expect("it is registered once");
     // SAFETY: the hook neither parks nor panics.
     unsafe { proc::set_hooks(Hooks { p_init: Some(p_init), ..Hooks::default() }) };
     let task = |number| {
-        // The processor's state is larger the more of it is used: some use less.
+        // The processor's state grows with the registers in use: some goroutines use fewer.
         let vectors = if number == 0 { Vectors::LEAST } else { vectors };
         let stops = if let Work::Hold(stops) = WORK[number] { stops } else { Stops::Anywhere };
         let task = Task { number, rng: rng.fork(), vectors, stops, load: Held::zero(), found: Held::zero() };
@@ -253,7 +254,7 @@ fn torture(copying: bool) {
             let f = if let Work::Hold(_) = WORK[number] { hold } else { compute };
             let start = move || ptr::with_exposed_provenance_mut(task);
             if copying {
-                // SAFETY: they take little stack and don't panic.
+                // SAFETY: they need little stack and don't panic.
                 unsafe { proc::newproc(Some(f), start()) };
             } else {
                 // SAFETY: the task is that goroutine's.
@@ -285,7 +286,7 @@ fn torture(copying: bool) {
     assert!(time.is_none() || missing.is_empty(), "never interrupted at {missing:x?}");
 }
 
-/// Shows what a process has counted.
+/// Prints the counts of a process.
 fn show(test: Test, copying: bool, godebug: &str) {
     let ended = test.process(|| torture(copying)).env("GOMAXPROCS", "2").env("GODEBUG", godebug).end();
     ended.with("exit status: 0").says(" time slices");
@@ -304,7 +305,7 @@ fn on_stacks_that_always_move(test: Test) {
     show(test, true, "stackforcemove=1,efence=1,stackverify=1");
 }
 
-/// qemu 7.2 is such a one.
+/// qemu 7.2 is such an emulator.
 fn in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned(test: Test) {
     if test.skipped_in_emulator("there is another emulator") {
         return;
@@ -321,14 +322,14 @@ fn in_an_emulator_whose_handlers_have_a_stack_that_is_not_aligned(test: Test) {
     if Command::new(&emulator).arg("--version").output().is_err() {
         return test.skip(&format!("{emulator} is missing"));
     }
-    // One signal is what this is about: with one each 20 µs, as `detach=2` has it, this emulator
+    // This is about one signal: with a signal every 20 µs, as `detach=2` has it, this emulator
     // hangs once in a hundred runs.
     let process = process.started_by(Command::new(emulator)).env("GOMAXPROCS", "1").env("GODEBUG", "");
     process.end().with("exit status: 0");
 }
 
 preemptible! {
-    /// Runs until it was stopped, and somebody else has set `flag`.
+    /// Runs until it was stopped, and another goroutine has set `flag`.
     unsafe fn wait_for(flag: &AtomicBool) {
         while !flag.load(Ordering::Relaxed) {}
     }

@@ -1,5 +1,6 @@
-//! Switches of goroutines with thread-locals of their own, where the next one is taken off its
-//! queue before the last one has left: each finds its own, whatever comes in between.
+//! Switches of goroutines with thread-locals of their own. The next goroutine is taken off its
+//! queue before the last one has left. Each goroutine finds its own thread-locals, whatever happens
+//! in between.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -38,7 +39,7 @@ thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Switches to another goroutine and back, in each way that there is, as often as `more` says so.
+/// Switches to another goroutine and back, in each way, as long as `more` returns true.
 pub fn switch(more: impl Fn() -> bool + Clone + Send + 'static) {
     let (ping, pinged) = bounded(0);
     let (pong, ponged) = bounded(0);
@@ -47,7 +48,7 @@ pub fn switch(more: impl Fn() -> bool + Clone + Send + 'static) {
             pong.send(n).unwrap()
         }
     };
-    // SAFETY: it keeps nothing that is a thread-local's.
+    // SAFETY: the goroutine keeps nothing from a thread-local.
     let answers = unsafe { Builder::new().shared_locals() }.go(answers).unwrap();
     let yields = go({
         let more = more.clone();
@@ -91,7 +92,7 @@ pub fn switch(more: impl Fn() -> bool + Clone + Send + 'static) {
     yields.join().unwrap();
 }
 
-/// Has them switch on two P's while `disturb` is called, again and again.
+/// Makes goroutines switch on two P's while `disturb` is called, again and again.
 fn switch_while(test: Test, disturb: fn()) {
     for procs in ["1", "2", "4"] {
         let process = test.process(move || {
@@ -112,7 +113,7 @@ fn switch_while(test: Test, disturb: fn()) {
 
 fn the_world_stops_in_between(test: Test) {
     switch_while(test, || {
-        // SAFETY: on a goroutine, which starts it at once.
+        // SAFETY: on a goroutine, which starts the world at once.
         unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) }
     });
 }
@@ -130,8 +131,8 @@ fn users_are_disabled_in_between(test: Test) {
     });
 }
 
-/// One that is locked to its thread comes next, and one that was stopped in its code, where it has
-/// an errno.
+/// The next goroutine may be locked to its thread, or may have been stopped in its code, where it
+/// has an errno.
 fn beside_goroutines_of_other_kinds(test: Test) {
     switch_while(test, || {
         let locked = go(|| {
@@ -142,7 +143,7 @@ fn beside_goroutines_of_other_kinds(test: Test) {
     });
 }
 
-/// Not only when the time slice of the two is over.
+/// The timer fires before the time slice of the two is over.
 fn a_timer_fires_in_between(test: Test) {
     let process = test.process(|| {
         static DONE: AtomicBool = AtomicBool::new(false);
@@ -177,12 +178,12 @@ thread_local! {
     static OF_THE_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// For code of the program's that runs on g0: what it leaves in a thread-local is the thread's.
+/// For code of the program's that runs on g0: leaves a value in a thread-local of the thread.
 fn leave_something() {
     OF_THE_THREAD.set(true);
 }
 
-/// Fails if goroutines that switch find something there.
+/// Fails if goroutines that switch find such a value.
 fn nothing_is_left(test: Test, install: fn(), park: fn()) {
     let process = test.process(move || {
         install();
@@ -221,7 +222,7 @@ fn so_has_a_tracer(test: Test) {
             leave_something();
         }
     }
-    // SAFETY: it may be called anywhere.
+    // SAFETY: the tracer may be called anywhere.
     nothing_is_left(test, || unsafe { set_tracer(tracer) }, || ());
 }
 
@@ -239,8 +240,8 @@ fn so_has_what_ends_a_park(test: Test) {
     nothing_is_left(test, || (), park);
 }
 
-/// A goroutine has made another, and is woken just when it parks. It goes on, and lets nobody run:
-/// the other one is run beside it.
+/// A goroutine has made another, and is woken just as it parks. It goes on without letting others
+/// run, so the other goroutine must run beside it.
 fn one_that_is_put_back_is_run(test: Test) {
     let process = test.process(|| {
         static WAKER: Mutex<Option<Waker>> = Mutex::new(None);

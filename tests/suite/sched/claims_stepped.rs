@@ -1,4 +1,4 @@
-//! What a signal handler finds before each instruction of a switch.
+//! The state that a signal handler finds before each instruction of a switch.
 
 use std::arch::asm;
 use std::ffi::{c_int, c_void};
@@ -20,7 +20,7 @@ tests! {
 
 gosched::preemptible! {
     /// # Safety
-    /// As for each preemptible function; it has nothing to do with a thread.
+    /// As for each preemptible function; it doesn't depend on a thread.
     unsafe fn count(n: u32) -> u32 {
         let mut i = 0;
         while i < n {
@@ -30,18 +30,18 @@ gosched::preemptible! {
     }
 }
 
-/// How many instructions are stepped.
+/// The number of instructions to step.
 const ENOUGH: usize = 100_000;
 
-/// How many instructions were stepped; on g0, with the thread pointer of the goroutine that comes
-/// next; and before how many a handler has found another thread's M.
+/// Counts of stepped instructions: all; those on g0 with the thread pointer of the next goroutine;
+/// and those before which a handler has found another thread's M.
 static STEPS: AtomicUsize = AtomicUsize::new(0);
 static CLAIMED: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
 
-/// SIGTRAP's handler: before an instruction.
+/// SIGTRAP's handler, called before an instruction.
 extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel's arguments; what the thread pointer points to says where it is; G's and
+    // SAFETY: the kernel's arguments. The memory at the thread pointer has its own address. G's and
     // M's are never freed.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
@@ -69,7 +69,7 @@ fn goes_on() -> bool {
     STEPS.load(Ordering::Relaxed) < ENOUGH
 }
 
-/// On one P and on two. One of them is stopped in its code, and goes on on any M.
+/// Runs on one P and on two. A goroutine is stopped in its code, and continues on any M.
 fn a_handler_finds_whose_thread_it_is(test: Test) {
     for procs in ["1", "2"] {
         let process = test.process(|| {

@@ -1,5 +1,6 @@
-//! GOMAXPROCS follows what the process may use, unless somebody has said another number. (How the
-//! limit of a control group is read, and read again, unit tests say.)
+//! GOMAXPROCS follows the processors that the process may use, unless the program or the
+//! environment has set it. (Unit tests cover how the limit of a control group is read, and read
+//! again.)
 
 use std::env;
 use std::fs;
@@ -27,24 +28,24 @@ tests! {
     #[slow] explorations_keep_their_one
 }
 
-/// Sysmon leaves it as it is for a hundredth of the usual time.
+/// Sysmon checks after a hundredth of the usual time.
 const SOON: &str = "period=1";
 
-/// Sysmon leaves it as it is for hours.
+/// Sysmon checks after hours only.
 const LATE: &str = "period=1000000";
 
-/// Many times as long as sysmon leaves it as it is, if that is [`SOON`].
+/// Many times sysmon's period with [`SOON`].
 const LONG: Duration = Duration::from_millis(250);
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// The threads of this process.
+/// Returns the threads of this process.
 fn threads() -> Vec<i32> {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
 }
 
-/// The processors of this thread.
+/// Returns the processors of this thread.
 fn processors() -> libc::cpu_set_t {
     // SAFETY: all zero is a set, and the kernel fills it.
     unsafe {
@@ -54,7 +55,7 @@ fn processors() -> libc::cpu_set_t {
     }
 }
 
-/// The first of them.
+/// Returns the first of these processors.
 fn first(all: &libc::cpu_set_t) -> libc::cpu_set_t {
     // SAFETY: all zero is a set, and the numbers are below its size.
     unsafe {
@@ -73,7 +74,7 @@ fn bind(set: &libc::cpu_set_t) {
     }
 }
 
-/// Whether the machine can't do this, and so the test is skipped.
+/// Returns whether the test is skipped because the machine can't do this.
 fn skipped(test: Test) -> bool {
     // SAFETY: the set was filled.
     if unsafe { libc::CPU_COUNT(&processors()) } < 2 {
@@ -83,7 +84,7 @@ fn skipped(test: Test) -> bool {
     test.skipped_in_emulator("its threads are bound as the host's are")
 }
 
-/// A process that follows the affinity alone, with this setting, if the machine can do this.
+/// Returns a process that follows only the affinity, with this setting, if the machine can do this.
 fn alone(test: Test, setting: &str, body: fn()) {
     if !skipped(test) {
         let settings = format!("containermaxprocs=0,{setting}");
@@ -91,7 +92,7 @@ fn alone(test: Test, setting: &str, body: fn()) {
     }
 }
 
-/// What a process has at first: its processors, and as many P's.
+/// Checks a process's initial state: its processors, and as many P's. Returns the processors.
 fn begin() -> libc::cpu_set_t {
     let all = processors();
     // SAFETY: the set was filled.
@@ -114,7 +115,7 @@ fn follows_the_affinity(test: Test) {
                     time::sleep(TICK);
                 }
             }
-            // And again, where it was set in between.
+            // Again, after it was set in between.
             bind(&first(&all));
             set_gomaxprocs(NonZeroUsize::new(5).unwrap());
             set_default_gomaxprocs();
@@ -122,7 +123,7 @@ fn follows_the_affinity(test: Test) {
             while gomaxprocs() != before {
                 time::sleep(TICK);
             }
-            // The goroutine that has done it is gone.
+            // Waits until the goroutine that has set it is gone.
             while num_goroutine() != 1 {
                 time::sleep(TICK);
             }
@@ -166,7 +167,7 @@ fn does_not_follow_where_somebody_has_said_a_number(test: Test) {
                     time::sleep(TICK);
                 }
                 assert_eq!(gomaxprocs(), before);
-                // It could have.
+                // It could have changed.
                 set_default_gomaxprocs();
                 assert_eq!(gomaxprocs(), 1);
             });
@@ -178,10 +179,10 @@ fn does_not_follow_where_somebody_has_said_a_number(test: Test) {
     }
 }
 
-/// How often the other threads have gone to sleep, or were sent there.
+/// Returns how often the other threads have gone to sleep, or were preempted.
 fn switches() -> u64 {
     let others = threads().into_iter().filter(|&thread| thread != id() as i32);
-    // One may have ended meanwhile.
+    // A thread may have ended meanwhile.
     let status =
         others.filter_map(|thread| fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok());
     status
@@ -192,8 +193,7 @@ fn switches() -> u64 {
         .sum()
 }
 
-/// Returns when no other thread has run for long. While sysmon hands memory back, it wakes for
-/// that.
+/// Returns once no other thread has run for a while. Sysmon wakes as long as it hands memory back.
 fn wait_until_others_sleep() {
     let mut seen = switches();
     loop {
@@ -217,8 +217,7 @@ fn nobody_is_woken_for_it(test: Test) {
 }
 
 fn explorations_keep_their_one(test: Test) {
-    // Longer than sysmon leaves it as it is. With a shorter period an exploration would soon be
-    // taken to be stuck.
+    // Longer than sysmon's period. With a shorter period an exploration would soon count as stuck.
     const LONG: Duration = Duration::from_millis(1500);
     alone(test, "period=100", || {
         let all = begin();
@@ -235,7 +234,8 @@ fn explorations_keep_their_one(test: Test) {
     });
 }
 
-/// Goroutines that have ended, with handles, count as none when the P where they ended has gone.
+/// Goroutines that have ended and still have handles don't count when the P on which they ended is
+/// gone.
 fn what_has_ended_has_ended_on_any_p() {
     const PROCS: usize = 4;
     let set = |procs| set_gomaxprocs(NonZeroUsize::new(procs).unwrap());
@@ -243,7 +243,7 @@ fn what_has_ended_has_ended_on_any_p() {
         set(PROCS);
         for _ in 0..20 {
             let running: &AtomicUsize = Box::leak(Box::default());
-            // Each is on a P of its own when the last one begins, as a rule.
+            // Usually each goroutine is on a P of its own when the last one begins.
             let handles: Vec<_> = (0..PROCS)
                 .map(|_| {
                     go(move || {

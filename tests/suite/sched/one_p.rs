@@ -19,14 +19,14 @@ tests! {
     a_full_local_queue_does_not_starve_the_global_one
 }
 
-/// How `main` ends in a process with one P.
+/// Returns the end of a process that runs `main` with one P.
 fn with_one_p(test: Test, main: impl FnOnce() + Send) -> Ended {
     test.process(|| run(main)).env("GOMAXPROCS", "1").end()
 }
 
 fn the_last_made_runs_first(test: Test) {
     let ended = with_one_p(test, || {
-        // One that has lost its P goes on beside the others.
+        // A goroutine that has lost its P would run beside the others.
         proc::set_detach(false);
         let order = || {
             let order = Arc::new(Mutex::new(Vec::new()));
@@ -39,7 +39,7 @@ fn the_last_made_runs_first(test: Test) {
             handles.into_iter().for_each(|handle| handle.join().unwrap());
             order.lock().clone()
         };
-        // Unless a time slice ends in the middle of it.
+        // This is the order unless a time slice ends in the middle.
         let found = (0..100).map(|_| order()).find(|order| *order == [4, 0, 1, 2, 3]);
         eprintln!("they ran in the order {:?}", found.unwrap_or_else(order));
     });
@@ -48,7 +48,7 @@ fn the_last_made_runs_first(test: Test) {
 
 fn yields_take_turns(test: Test) {
     let ended = with_one_p(test, || {
-        // One that has lost its P takes no turn before it has it again.
+        // A goroutine that has lost its P takes no turn before it has a P again.
         proc::set_detach(false);
         let turns = Arc::new(Mutex::new([0; 5]));
         let handles: Vec<JoinHandle<[u32; 5]>> = (0..5)
@@ -64,7 +64,7 @@ fn yields_take_turns(test: Test) {
             })
             .collect();
         for handle in handles {
-            // Not to the turn: each 61st time the global queue comes first.
+            // Not exact to the turn: every 61st time the global queue comes first.
             let turns = handle.join().unwrap();
             assert!(turns.iter().all(|&turns| turns > 800), "{turns:?}");
         }
@@ -72,7 +72,8 @@ fn yields_take_turns(test: Test) {
     ended.with("exit status: 0");
 }
 
-/// Two that make each other ready are always next, in one time slice; it ends all the same.
+/// Two goroutines that make each other ready are always next, within one time slice. The slice ends
+/// all the same.
 fn a_pair_does_not_starve_a_third(test: Test) {
     let ended = with_one_p(test, || {
         static THIRD_HAS_RUN: AtomicBool = AtomicBool::new(false);
@@ -88,7 +89,7 @@ fn a_pair_does_not_starve_a_third(test: Test) {
                 }
             }
         });
-        // To the end of the global queue, where they are never.
+        // These yields go to the end of the global queue, where the pair never is.
         for _ in 0..5 {
             yield_now();
         }
@@ -99,7 +100,7 @@ fn a_pair_does_not_starve_a_third(test: Test) {
     ended.with("exit status: 0");
 }
 
-/// One whose timer is due as soon as it waits is always next, too.
+/// A goroutine whose timer is due as soon as it waits is always next, too.
 fn an_impatient_one_does_not_starve_another(test: Test) {
     let ended = with_one_p(test, || {
         static OTHER_HAS_RUN: AtomicBool = AtomicBool::new(false);
@@ -113,7 +114,7 @@ fn an_impatient_one_does_not_starve_another(test: Test) {
     ended.with("exit status: 0");
 }
 
-/// Goroutines that yield to the end of the P's own queue keep that from being empty.
+/// Goroutines that yield to the end of the P's own queue keep that queue from becoming empty.
 fn a_full_local_queue_does_not_starve_the_global_one(test: Test) {
     let ended = with_one_p(test, || {
         static MAIN_HAS_RUN: AtomicBool = AtomicBool::new(false);
@@ -121,13 +122,13 @@ fn a_full_local_queue_does_not_starve_the_global_one(test: Test) {
             .map(|_| {
                 go(|| {
                     while !MAIN_HAS_RUN.load(Ordering::Relaxed) {
-                        // SAFETY: on a goroutine, which keeps nothing of a thread-local.
+                        // SAFETY: on a goroutine, which keeps nothing from a thread-local.
                         unsafe { proc::goyield() };
                     }
                 })
             })
             .collect();
-        // To the end of the global queue.
+        // This yield goes to the end of the global queue.
         yield_now();
         MAIN_HAS_RUN.store(true, Ordering::Relaxed);
         yielders.into_iter().for_each(|yielder| yielder.join().unwrap());

@@ -1,5 +1,5 @@
-//! Goroutines that are asked to stop, and where they stop. Only these tests ask, on a thread that
-//! isn't the runtime's.
+//! Goroutines that are asked to stop, and where they stop. Only these tests ask, on a foreign
+//! thread.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -79,7 +79,7 @@ fn a_check_stops_a_copying_goroutine(test: Test) {
     process().env("GODEBUG", "stackforcemove=1,efence=1,stackverify=1").end().with("exit status: 0");
 }
 
-/// Goes on until there were many requests. Returns whether another goroutine ran meanwhile.
+/// Runs until there were many requests. Returns whether another goroutine ran meanwhile.
 fn other_runs_after_requests(mut f: impl FnMut()) -> bool {
     let_other_run();
     while ASKED.load(Ordering::Relaxed) < 100 {
@@ -90,7 +90,7 @@ fn other_runs_after_requests(mut f: impl FnMut()) -> bool {
 
 fn a_loop_without_checks_goes_on(test: Test) {
     let process = test.process(|| run_asked(|| assert!(!other_runs_after_requests(|| ()))));
-    // The goroutine keeps its thread in any case; here, its P too.
+    // The goroutine keeps its thread in any case. Here it keeps its P, too.
     process.env("GODEBUG", "detach=0").env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
@@ -99,7 +99,7 @@ fn a_goroutine_that_holds_its_m_goes_on(test: Test) {
         run_asked(|| {
             let mp = proc::acquirem();
             assert!(!other_runs_after_requests(|| morestack_check!(100, nothing)));
-            // SAFETY: released once.
+            // SAFETY: the M is released once.
             unsafe { proc::releasem(mp) };
             check_until_other_ran();
         });
@@ -131,7 +131,7 @@ fn a_goroutine_that_panics_stops_on_its_thread(test: Test) {
 }
 
 fn a_check_that_needs_room_gets_it_first(test: Test) {
-    /// Fills its frame, and checks that nobody else uses it.
+    /// Fills its frame, and checks that nobody else writes to it.
     #[inline(never)]
     fn deeper(depth: usize) -> usize {
         let frame = std::hint::black_box([depth; 128]);
@@ -168,7 +168,7 @@ fn a_check_that_needs_room_gets_it_first(test: Test) {
 }
 
 preemptible! {
-    /// Goes on until another goroutine has run, or there were `most` requests. Returns how many
+    /// Runs until another goroutine has run, or there were `most` requests. Returns how many
     /// requests there were.
     unsafe fn spin(most: usize) -> usize {
         loop {
@@ -180,10 +180,10 @@ preemptible! {
     }
 }
 
-/// A limit that is never reached, for a loop that is stopped.
+/// A limit that is never reached, for a loop that another goroutine ends.
 const FOREVER: usize = usize::MAX;
 
-/// How many time slices the P of the running goroutine has given.
+/// Returns how many time slices the running goroutine's P has given.
 fn slices() -> u32 {
     // SAFETY: a goroutine's M, and its P, which are never freed.
     let pp = unsafe { (*proc::getg()).m.get().unwrap().p.peek().unwrap() };

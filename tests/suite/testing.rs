@@ -33,7 +33,7 @@ tests! {
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Nobody sends, and nobody closes the channel.
+/// Waits to receive. Nobody sends, and nobody closes the channel.
 fn waits_for_ever() {
     let (tx, rx) = bounded::<()>(0);
     std::mem::forget(tx);
@@ -57,17 +57,18 @@ fn so_does_goexit() {
     assert!(panics(|| testing::Test::new("exits").run(|| goexit())).contains("goexit"));
 }
 
-/// The environment variable that says how long a process has, in hundredths of the usual time.
+/// The environment variable with a process's time limit, in hundredths of the usual limit.
 const PERCENT: &str = "GOSCHED_TEST_PERCENT";
 
-/// How long a test of `testing` has in such a process. (The same setting is in `GODEBUG`.)
+/// Returns the time limit of a test of `testing` in such a process. (The same setting is in
+/// `GODEBUG`.)
 fn timeout() -> Duration {
     let percent: u32 = std::env::var(PERCENT).unwrap().parse().unwrap();
     percent * Duration::from_millis(50)
 }
 
-/// Fails unless a process fails because its time is over, and says this. On a slow machine its
-/// goroutines may not have come far enough by then: so it gets more and more time.
+/// Fails unless a process fails because its time is over, and prints `says`. On a slow machine its
+/// goroutines may not have come far enough by then, so it gets more and more time.
 fn fails_in_time(process: impl Fn() -> Process, says: &[&str]) {
     let ends = |percent: i32| {
         let percent = percent.to_string();
@@ -103,7 +104,7 @@ fn one_that_leaves_goroutines(test: Test) {
     let leaves = || {
         testing::Test::new("leaves").run(|| {
             go(waits_for_ever);
-            // The goroutine that made the other one is gone.
+            // The goroutine that made the other goroutine is gone.
             go(|| drop(go(waits_for_ever))).join().unwrap();
         });
     };
@@ -117,8 +118,8 @@ fn leaks_are_allowed() {
     assert!(!left.is_finished());
 }
 
-/// Runs `body` in a process that waits as long as a slow machine needs for goroutines that are
-/// about to end.
+/// Runs `body` in a process that waits for goroutines that are about to end, as long as a slow
+/// machine needs.
 fn patiently(test: Test, body: impl FnOnce()) {
     test.process(body).also("period=10000").end().with("exit status: 0");
 }
@@ -182,8 +183,7 @@ fn who_serves_everybody_is_no_leak(test: Test) {
 }
 
 fn is_told_of_a_signal() {
-    // The first signal that is asked for makes a goroutine that stays; one that is blocked makes
-    // another.
+    // The first request for a signal makes a goroutine that stays. A blocked signal makes another.
     // SAFETY: the mask is initialised first.
     unsafe {
         let mut mask = std::mem::zeroed();
@@ -193,7 +193,7 @@ fn is_told_of_a_signal() {
     }
     testing::Test::new("is told of a signal").run(|| {
         let signals = signal::notify([Signal::USR1]).unwrap();
-        // SAFETY: there is a handler.
+        // SAFETY: a handler is installed.
         assert_eq!(unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) }, 0);
         assert_eq!(signals.c().recv(), Ok(Signal::USR1));
     });

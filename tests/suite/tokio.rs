@@ -1,5 +1,5 @@
-//! `gosched::tokio`: futures that want tokio's context have it on every kind of goroutine, and
-//! nothing of it is left where one has waited.
+//! `gosched::tokio`: futures that need tokio's context have it on every kind of goroutine. Where a
+//! future has waited, no context is left behind.
 
 use std::env;
 use std::future::{Ready, pending, poll_fn, ready};
@@ -47,15 +47,14 @@ tests! {
 /// A time that is over soon.
 const SOON: Duration = Duration::from_millis(2);
 
-/// The runtime whose context the caller is in. Not inlined, as goroutines that share thread-locals
-/// call it, too.
+/// Returns the runtime in whose context the caller is. Not inlined, because goroutines that share
+/// thread-locals call it, too.
 #[inline(never)]
 fn context() -> Option<Id> {
     Handle::try_current().ok().map(|handle| handle.id())
 }
 
-/// A goroutine waits for a value that a task will send. That is no deadlock, as long as the task is
-/// known.
+/// A goroutine waits for a value from a task. That is no deadlock, as long as the task is known.
 fn no_deadlock_while_there_are_tasks(test: Test) {
     let process = || {
         let process = test.process(|| {
@@ -80,12 +79,12 @@ fn no_deadlock_while_there_are_tasks(test: Test) {
     process().env("RUNTIME", "another").end().with("exit status: 2");
 }
 
-/// A runtime besides that of the crate.
+/// Makes a runtime besides the crate's.
 fn another() -> runtime::Runtime {
     runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Uses all of the context: timers, tasks, the thread pool.
+/// Uses everything in the context: timers, tasks, the thread pool.
 async fn works(n: usize) -> usize {
     sleep(SOON).await;
     let task = tokio::spawn(async move {
@@ -128,7 +127,7 @@ fn a_socket_to_a_task() {
     });
 }
 
-/// tokio's channels to a goroutine, and back; and this crate's.
+/// Uses tokio's channels to a goroutine, and back; and this crate's.
 fn channels_both_ways() {
     run_with_procs(2, || {
         const N: usize = 100;
@@ -184,7 +183,7 @@ fn the_callers_runtime_comes_first() {
             assert_eq!(context(), Some(first.id()));
         });
         let entered = second.enter();
-        // Here the goroutine waits with a guard in its hands.
+        // Here the goroutine waits while it holds a guard.
         block_on(async {
             sleep(SOON).await;
             assert_eq!(context(), Some(second.id()));
@@ -238,7 +237,7 @@ fn left_where_it_waits() {
     });
 }
 
-/// The same, where the next goroutine on the thread would get a context that isn't left.
+/// The same, on goroutines whose successor on the thread would get a context that wasn't left.
 fn left_where_threads_are_shared() {
     // SAFETY: there is one thread.
     unsafe { std::env::set_var("GOMAXPROCS", "1") };
@@ -255,7 +254,7 @@ fn left_where_threads_are_shared() {
     });
 }
 
-/// The code that makes a future may wait as goroutines do, and is in the context all the same.
+/// The code that makes a future may wait as goroutines do, and is in the context even so.
 fn made_inside() {
     struct Made;
     impl IntoFuture for Made {
@@ -282,7 +281,7 @@ fn made_inside() {
     });
 }
 
-/// Notes in which context it is dropped.
+/// Notes the context in which it is dropped.
 struct Dropped<'a>(&'a AtomicUsize);
 
 impl Drop for Dropped<'_> {
@@ -292,7 +291,7 @@ impl Drop for Dropped<'_> {
     }
 }
 
-/// Also values that a future has until it is dropped itself.
+/// Values that a future keeps until it is dropped itself are dropped inside, too.
 fn dropped_inside() {
     let drops = AtomicUsize::new(0);
     let one_more = || {
@@ -309,7 +308,7 @@ fn dropped_inside() {
     run_lean(one_more);
 }
 
-/// A panic, or the end of the goroutine, goes through, and the future is dropped as always.
+/// A panic, or the end of the goroutine, passes through, and the future is dropped as always.
 fn how_it_ends_otherwise() {
     static DROPS: AtomicUsize = AtomicUsize::new(0);
     run(|| {
@@ -330,7 +329,7 @@ fn how_it_ends_otherwise() {
         assert_eq!(context(), None);
         assert_eq!(block_on(works(1)), 3);
 
-        // A future that isn't waited for any more leaves nothing: neither a timer nor a waker.
+        // A future that isn't waited for any more leaves neither a timer nor a waker.
         let (alive, mut gone) = mpsc::channel::<()>(1);
         let late = async {
             let _alive = alive;
@@ -338,7 +337,7 @@ fn how_it_ends_otherwise() {
         };
         assert!(block_on(async { timeout(SOON, late).await }).is_err());
         assert_eq!(block_on(gone.recv()), None);
-        // A goroutine that waits for a task hears of its end before tokio has forgotten the task.
+        // A goroutine that waits for a task learns of its end before tokio has removed the task.
         wait_until(|| handle().metrics().num_alive_tasks() == 0);
     });
 }

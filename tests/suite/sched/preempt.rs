@@ -195,8 +195,8 @@ fn slices() -> u32 {
 fn who_was_to_be_next_is_next(test: Test) {
     const TRIES: usize = 100;
 
-    /// Whether the next goroutine was the first to run; none if this goroutine was stopped too
-    /// early.
+    /// Returns whether the next goroutine was the first to run; None if this goroutine was stopped
+    /// too early.
     fn next_was_first() -> Option<bool> {
         let (queued, next) = (AtomicBool::new(false), AtomicBool::new(false));
         let mut too_early = false;
@@ -218,12 +218,12 @@ fn who_was_to_be_next_is_next(test: Test) {
 
     let process = test.process(|| {
         run_asked(|| {
-            // Every 61st time it is the other's turn.
+            // Every 61st time it is the other goroutine's turn.
             let first = (0..).filter_map(|_| next_was_first()).take(TRIES).filter(|first| *first).count();
             assert!(first > TRIES / 2, "{first} times of {TRIES}");
         });
     });
-    // A goroutine that has lost its P in between waits in the queue itself.
+    // A goroutine that has lost its P in between would wait in the queue itself.
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
@@ -248,7 +248,7 @@ fn a_preemptible_loop_on_a_copying_stack_is_stopped(test: Test) {
             run_asked(|| {
                 // SAFETY: it fits its stack and doesn't panic.
                 unsafe { proc::newproc(Some(spins), ptr::null_mut()) };
-                // Next on this P is `spins`.
+                // `spins` is next on this P.
                 yield_now();
                 OTHER_RAN.store(true, Ordering::Relaxed);
             });
@@ -260,7 +260,7 @@ fn a_preemptible_loop_on_a_copying_stack_is_stopped(test: Test) {
 }
 
 preemptible! {
-    /// Spins until `most` requests, at most `near` bytes above `end`, where its stack ends.
+    /// Spins until `most` requests, at most `near` bytes above `end`, the end of its stack.
     unsafe fn spin_near(end: usize, near: usize, most: usize) {
         let frame = std::hint::black_box([most; 4]);
         if (&raw const frame).addr() - end > near {
@@ -269,12 +269,12 @@ preemptible! {
         } else {
             while ASKED.load(Ordering::Relaxed) < most {}
         }
-        // There is a frame for each call.
+        // Each call needs a frame of its own.
         std::hint::black_box(frame);
     }
 }
 
-/// The loop's registers wouldn't fit there.
+/// The end of the stack has no room for the loop's registers.
 fn a_preemptible_loop_at_the_end_of_its_stack_goes_on(test: Test) {
     const NEAR: usize = if cfg!(debug_assertions) { 700 } else { 300 };
     let process = test.process(|| {
@@ -334,7 +334,7 @@ fn the_programs_own_signals_arrive(test: Test) {
     static BEFORE: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler(sig: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
         assert_eq!(sig, libc::SIGURG);
-        // SAFETY: the handler has SA_SIGINFO; what `sigqueue` has sent.
+        // SAFETY: the handler has SA_SIGINFO, and the info comes from `sigqueue`.
         if unsafe { (*info).si_code == libc::SI_QUEUE } {
             BEFORE.fetch_add(1, Ordering::Relaxed);
         }
@@ -349,7 +349,8 @@ fn the_programs_own_signals_arrive(test: Test) {
         }
         let send = || {
             let before = BEFORE.load(Ordering::Relaxed);
-            // SAFETY: no memory is passed; to this process, which may take it on any thread.
+            // SAFETY: no memory is passed. The signal goes to this process, any thread of which may
+            // take it.
             unsafe {
                 libc::sigqueue(libc::getpid(), libc::SIGURG, libc::sigval { sival_ptr: ptr::null_mut() })
             };
@@ -374,7 +375,7 @@ fn the_programs_own_signals_arrive(test: Test) {
 fn ranges_that_cannot_be_registered(test: Test) {
     let process = test.process(|| {
         let register = |code: Range<usize>| {
-            // SAFETY: nothing is there that could be run.
+            // SAFETY: the range has no code to run.
             unsafe { register_preemptible(code) }
         };
         let error = |code: Range<usize>| register(code).unwrap_err();
@@ -401,7 +402,7 @@ fn ranges_that_cannot_be_registered(test: Test) {
         assert_eq!(error(0x2000..0x2001), PreemptibleError::Overlaps(0x2000..0x3000));
         drop((register(0x1000..0x2000).unwrap(), second, between));
 
-        // The macro's code is registered, once and for all.
+        // The macro's code is registered once, forever.
         let spin = spin as *const () as usize;
         let message = error(spin..spin + 1).to_string();
         assert!(message.ends_with(", which is preemptible already"), "{message}");
@@ -410,7 +411,7 @@ fn ranges_that_cannot_be_registered(test: Test) {
 }
 
 fn an_interruption_takes_little_of_a_stack(test: Test) {
-    /// What the documentation promises, and some words of this test's own.
+    /// The documentation's limit, and some words of this test's own.
     const LIMIT: usize = if cfg!(debug_assertions) { 2320 + 400 } else { 400 + 64 };
     static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     static INTERRUPTED: Case = Case::new("an interruption", be_interrupted);

@@ -25,7 +25,7 @@ tests! {
 
 gosched::preemptible! {
     /// # Safety
-    /// As for each preemptible function; it has nothing to do with a thread.
+    /// As for each preemptible function; it doesn't depend on a thread.
     unsafe fn count(n: u64) -> u64 {
         let mut sum = 0_u64;
         let mut i = 0;
@@ -37,8 +37,8 @@ gosched::preemptible! {
     }
 }
 
-/// Goroutines are asked to stop until one line says what isn't done, beside goroutines that keep
-/// their threads. All of them end.
+/// Goroutines are asked to stop until a line says what the runtime does without. Beside them others
+/// keep their threads. All goroutines end.
 fn goes_on_without(test: Test, number: libc::c_long) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;
@@ -119,7 +119,7 @@ fn a_start_that_fails_can_be_tried_again(test: Test) {
     process.env("GOSCHED_GUARD", "region").end().with("exit status: 0");
 }
 
-/// A kernel for more than 1,024 processors refuses a set that has room for only that many.
+/// A kernel for more than 1,024 processors refuses a set that has room for only 1,024.
 fn more_processors_than_a_set_has_room_for(test: Test) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;

@@ -1,5 +1,5 @@
 //! Suspending goroutines that run, wait, or are in a queue: none moves while it is suspended, and a
-//! collector finds what is on its stack.
+//! collector finds the words on its stack.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -28,15 +28,15 @@ tests! {
 
 const GOROUTINES: usize = 8;
 
-/// What each of them is, once it runs, and how far it has come.
+/// The G of each goroutine, once it runs, and the count that it has reached.
 static GS: [AtomicPtr<G>; GOROUTINES] = [const { AtomicPtr::new(ptr::null_mut()) }; GOROUTINES];
 static STEPS: [AtomicU64; GOROUTINES] = [const { AtomicU64::new(0) }; GOROUTINES];
 
-/// The channel of the last two.
+/// The channel of the last two goroutines.
 static CHANNEL: AtomicPtr<Hchan> = AtomicPtr::new(ptr::null_mut());
 static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
 
-/// A number that is on the stack of goroutine `i` only.
+/// Returns a number that is only on the stack of goroutine `i`.
 fn marker(i: usize) -> u64 {
     0x5a5a_0000_c3c3_0000 + i as u64
 }
@@ -44,7 +44,8 @@ fn marker(i: usize) -> u64 {
 #[inline(never)]
 fn nothing() {}
 
-/// Counts, without end: all check their stacks, some yield, and the last two wait for each other.
+/// Counts forever: all goroutines check their stacks, some yield, and the last two wait for each
+/// other.
 unsafe extern "C" fn count(i: *mut c_void) {
     let i = i.addr();
     let kept = black_box([marker(i); 2]);
@@ -67,8 +68,8 @@ unsafe extern "C" fn count(i: *mut c_void) {
     }
 }
 
-/// Suspends `gp`, looks whether it stands still and has its marker, and lets it go on; counts what
-/// it was found doing: running, in a queue, waiting.
+/// Suspends `gp`, checks that it stands still and has its marker, and resumes it. Counts in which
+/// state it was found: running, in a queue, waiting.
 ///
 /// # Safety
 /// Where [`proc::suspend_g`] may be called. It is goroutine `i`, and hasn't ended.
@@ -104,8 +105,7 @@ unsafe fn look(i: usize, gp: *mut G, rng: &mut Rng, found: &[AtomicUsize; 3]) {
     }
 }
 
-/// Has threads that aren't the runtime's suspend goroutines, so often at least, and until each kind
-/// was found.
+/// Makes foreign threads suspend goroutines, at least `least` times, and until each kind was found.
 fn suspend_from_threads(least: usize) {
     let mut seeds = Rng::seeded();
     let channel = makechan(&WORD, 0).unwrap();
@@ -126,7 +126,7 @@ fn suspend_from_threads(least: usize) {
                 let missing = || found.iter().any(|times| times.load(Ordering::Relaxed) == 0);
                 for _ in (0..).take_while(|round| *round < least || missing()) {
                     let i = rng.below(GOROUTINES);
-                    // SAFETY: a thread that isn't the runtime's; they end after this.
+                    // SAFETY: on a foreign thread. The goroutines end after this.
                     unsafe { look(i, GS[i].load(Ordering::Acquire), &mut rng, found) };
                 }
                 looking.fetch_sub(1, Ordering::Release);
@@ -199,8 +199,8 @@ fn goroutines_suspend_each_other(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// A stack that has grown, and of which little is in use, could be made smaller. But a goroutine
-/// that works on g0 has addresses of it there.
+/// A stack that has grown, and is hardly in use, could be made smaller. But a goroutine that works
+/// on g0 has addresses of its stack there.
 fn the_stack_of_one_that_works_on_g0_stays(test: Test) {
     static WORKER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     static STAGE: AtomicUsize = AtomicUsize::new(0);
@@ -231,7 +231,7 @@ fn the_stack_of_one_that_works_on_g0_stays(test: Test) {
             let look = || {
                 wait_for(1);
                 let gp = WORKER.load(Ordering::Acquire);
-                // SAFETY: on a thread that isn't the runtime's; its state has the scan bit.
+                // SAFETY: on a foreign thread; the goroutine's state has the scan bit.
                 unsafe {
                     let state = proc::suspend_g(gp);
                     let stack = (*gp).stack.get();
@@ -255,7 +255,7 @@ fn a_dead_one_stays_dead(test: Test) {
             let gp = go(|| proc::getg().expose_provenance()).join().unwrap();
             others_ended();
             let on_a_thread = move || {
-                // SAFETY: a G is one for good; the thread isn't the runtime's.
+                // SAFETY: G's are never freed; this is a foreign thread.
                 unsafe {
                     let state = proc::suspend_g(gp_of(gp));
                     assert!(state.dead && state.g.is_null());
@@ -276,7 +276,7 @@ fn a_running_goroutine_suspends_nobody(test: Test) {
     let process = test.process(|| {
         run(|| {
             let gp = go(|| proc::getg().expose_provenance()).join().unwrap();
-            // SAFETY: a fatal error is all that comes of it.
+            // SAFETY: the call only leads to a fatal error.
             unsafe { proc::resume_g(proc::suspend_g(gp_of(gp))) };
         });
     });

@@ -1,5 +1,5 @@
-//! What a switch preserves: every callee-saved register and the floating-point control words,
-//! with the shipped mcall and gogo in between, up to a million times on two threads.
+//! The registers that a switch preserves: every callee-saved register and the floating-point
+//! control words, with the shipped mcall and gogo in between, up to a million times on two threads.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -28,8 +28,8 @@ unsafe extern "C" fn switch_locally() {
     unsafe { proc::goyield() }
 }
 
-/// Values that no two switches of any two goroutines share. Every other time the control words are
-/// the default ones.
+/// Returns values that no other switch of any goroutine has. Every other time the control words
+/// have their defaults.
 fn sentinels(goroutine: u64, round: u64) -> Registers {
     let word =
         |register: u64| (goroutine << 56) ^ (round << 8) ^ register.wrapping_mul(0x0101_0101_0101_0101);

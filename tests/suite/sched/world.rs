@@ -1,4 +1,4 @@
-//! Stopping the world, running something on every P, changing how many there are.
+//! Stopping the world, running a function on every P, and changing the number of P's.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn procs(n: usize) -> usize {
     set_gomaxprocs(NonZeroUsize::new(n).unwrap())
 }
 
-/// Goroutines that count, each its own, until they are told to stop.
+/// Goroutines that each count for themselves until they are told to stop.
 struct Counting {
     stop: &'static AtomicBool,
     counts: &'static [AtomicUsize],
@@ -69,7 +69,7 @@ fn nobody_runs_in_a_stopped_world() {
             (0..1000).for_each(|_| std::hint::spin_loop());
             thread::yield_now();
             assert_eq!(counting.seen(), before);
-            // SAFETY: this goroutine has stopped it.
+            // SAFETY: this goroutine has stopped the world.
             unsafe { proc::start_the_world(w) };
             yield_now();
         }
@@ -92,7 +92,7 @@ fn several_stop_the_world() {
                     let w = unsafe { proc::stop_the_world(StwReason::Unknown) };
                     assert_eq!(STOPPED.fetch_add(1, Ordering::Relaxed), 0, "two at once");
                     STOPPED.fetch_sub(1, Ordering::Relaxed);
-                    // SAFETY: this goroutine has stopped it.
+                    // SAFETY: this goroutine has stopped the world.
                     unsafe { proc::start_the_world(w) };
                 }
             })
@@ -162,7 +162,7 @@ fn gomaxprocs_changes_while_goroutines_run() {
 
 fn user_goroutines_wait_while_they_are_disabled() {
     run(|| {
-        // One that has lost its P goes on.
+        // A goroutine that has lost its P would go on.
         proc::set_detach(false);
         let counting = Counting::start(4);
         // SAFETY: this goroutine goes on all the same, and enables the others again.

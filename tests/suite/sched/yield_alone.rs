@@ -1,5 +1,5 @@
-//! A goroutine yields again and again while no queue has another: it goes on at once. Others that
-//! are in no queue have their turns all the same, also where nobody loses its P.
+//! A goroutine yields again and again while every queue is empty, so it continues at once.
+//! Goroutines that are in no queue get their turns all the same, even where nobody loses its P.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ tests! {
     it_waits_while_users_are_disabled
 }
 
-/// Until ten in a row are few: a slow machine may make some late, and chance makes no ten be in
-/// time.
+/// Repeats until ten counts in a row are small. A slow machine may make some large, but chance
+/// alone doesn't make ten in a row small.
 pub fn until_ten_are_few(yields_after: impl Fn() -> u32) {
     let mut few = 0;
     while few < 10 {
@@ -30,8 +30,8 @@ pub fn until_ten_are_few(yields_after: impl Fn() -> u32) {
     }
 }
 
-/// At the first yield after its time. The sleeper's thread may stand still before it sets the
-/// timer: then that is late.
+/// The timer fires at the first yield after its time. The sleeper's thread may stand still before
+/// it sets the timer: then the timer is late.
 fn a_timer_fires(test: Test) {
     let process = test.process(|| {
         static DONE: AtomicBool = AtomicBool::new(false);
@@ -55,7 +55,7 @@ fn a_timer_fires(test: Test) {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
 }
 
-/// One that computes where it can't be stopped waits in a signal handler.
+/// A goroutine that computes where it can't be stopped waits in a signal handler.
 fn one_that_was_kept_has_its_turn(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -63,7 +63,7 @@ fn one_that_was_kept_has_its_turn(test: Test) {
             let computing = go(|| {
                 let mut bytes = vec![1_u8; 1 << 20];
                 for _ in 0..3_000 {
-                    // SAFETY: within the buffer. It is code of the C library's.
+                    // SAFETY: within the buffer. This code belongs to the C library.
                     unsafe {
                         libc::memmove(
                             bytes.as_mut_ptr().add(1).cast(),
@@ -81,7 +81,7 @@ fn one_that_was_kept_has_its_turn(test: Test) {
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
-/// No signal stops it, so it has to stop by itself.
+/// No signal stops the goroutine, so it has to stop by itself.
 fn it_can_be_suspended(test: Test) {
     let process = test.process(|| {
         static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
@@ -93,7 +93,7 @@ fn it_can_be_suspended(test: Test) {
                     thread::yield_now();
                 }
                 for _ in 0..100 {
-                    // SAFETY: on a thread that isn't the runtime's. The goroutine ends later.
+                    // SAFETY: on a foreign thread. The goroutine ends later.
                     unsafe {
                         let state = proc::suspend_g(GP.load(Ordering::Acquire));
                         let before = YIELDS.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which receivers get which signals, and until when.
+//! Which receivers get which signals, and for how long.
 
 use std::io::{Error, ErrorKind};
 use std::mem::MaybeUninit;
@@ -70,13 +70,13 @@ fn what_cannot_be_asked_for(test: Test) {
             );
             let everything = signal::notify(Signal::all()).unwrap();
             kill(Signal::WINCH);
-            // The runtime sends one of these to its own threads, as this binary has preemptible
-            // code. And a user may have stopped this process for a while.
+            // The runtime sends one of these to its own threads, because this binary has
+            // preemptible code. And a user may have stopped this process for a while.
             let others = [Signal::CHLD, Signal::CONT, Signal::URG];
             assert_eq!(everything.c().iter().find(|signal| !others.contains(signal)), Some(Signal::WINCH));
             assert_eq!(num_goroutine(), 1);
         });
-        // The signal was asked for together with one that can't be.
+        // The signal was requested together with one that can't be received.
         kill(Signal::USR1);
     });
     process.end().with("signal: 10");
@@ -121,7 +121,7 @@ fn a_burst_coalesces(test: Test) {
             for _ in 0..10 {
                 for (signal, times) in [(Signal::USR1, 50), (Signal::USR1, 50), (Signal::USR2, 1)] {
                     (0..times).for_each(|_| raise(signal));
-                    // As a rule the signals come into the channel meanwhile.
+                    // Usually the signals reach the channel meanwhile.
                     sleep(Duration::from_millis(1));
                 }
                 // The channel has at most one signal of each kind, and two more may be on their
@@ -151,8 +151,8 @@ fn no_kind_is_lost(test: Test) {
                     missing.retain(|other| *other != signal);
                 }
             }
-            // A signal of the last burst may be on its way. It would end the process if it had no
-            // receiver.
+            // A signal of the last burst may be on its way. Without a receiver it would end the
+            // process.
             signal::ignore(KINDS).unwrap();
         });
     });
@@ -249,7 +249,7 @@ fn blocked_in_all_threads(test: Test) {
                 assert_eq!(signals.c().recv(), Ok(Signal::USR1));
                 drop(signals);
             }
-            // The signal would end the process if a thread took it.
+            // The signal would end the process if any thread took it.
             kill(Signal::USR1);
             thread::sleep(Duration::from_millis(20));
             let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -264,8 +264,8 @@ fn blocked_in_all_threads(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Nothing can wait there, and nothing is left half done. Values that are dropped there are
-/// dropped.
+/// Nothing can wait there, and nothing remains half done. Values that are dropped there are dropped
+/// properly.
 fn inside_blocking(test: Test) {
     fn refused(f: impl FnOnce()) {
         let payload = catch_unwind(AssertUnwindSafe(|| blocking(f))).unwrap_err();
@@ -329,7 +329,7 @@ fn before_the_first_run(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Also the signal that the runtime handles itself.
+/// This includes the signal that the runtime handles itself.
 fn ignored_before_the_first_run(test: Test) {
     let process = test.process(|| {
         signal::ignore([Signal::USR1, Signal::QUIT]).unwrap();

@@ -35,7 +35,7 @@ fn one_that_comes_back() {
             (0..2).any(|_| signals.c().recv() == Ok(Signal::USR1)),
             "the second SIGUSR2 may have come later"
         );
-        // Or the signal is still to come.
+        // The signal may also be still to come.
         signal::ignore([Signal::USR2]).unwrap();
     });
 }
@@ -67,7 +67,7 @@ fn a_waker_that_asks_for_signals() {
         kill(Signal::USR1);
         go(asks).join().unwrap();
         assert_eq!(block_on(future), Ok(Signal::USR1));
-        // The future learns of the end, however that comes.
+        // The future learns of the end, however the signals end.
         let ends: [fn(Signals); 4] = [
             |signals| signals.stop(),
             drop,
@@ -84,7 +84,7 @@ fn a_waker_that_asks_for_signals() {
     });
 }
 
-/// Other signals come meanwhile.
+/// Other signals arrive meanwhile.
 fn a_waker_that_waits_for_signals() {
     run(|| {
         let signals = Arc::new(notify(&[Signal::USR1]));

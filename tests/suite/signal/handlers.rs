@@ -1,4 +1,4 @@
-//! Signals without a receiver: handlers of the program's own and the runtime's, and the default.
+//! Signals without a receiver: handlers of the program and of the runtime, and the default.
 
 use std::hint::black_box;
 use std::io::{ErrorKind, Write, pipe};
@@ -39,12 +39,12 @@ fn what_nobody_asked_for_ends_the_process(test: Test) {
     process.end().with("signal: 15");
 }
 
-/// Returns the end of a process that sends itself a fault. The process had `handler` for the fault
-/// before the first `run`, or std's handler, if there is none.
+/// Returns the end of a process that sends itself a fault. Before the first `run`, the process had
+/// `handler` for the fault; or std's handler, if `handler` is None.
 fn sends_a_fault(test: Test, handler: Option<libc::sighandler_t>) -> Ended {
     let process = test.process(|| {
         if let Some(handler) = handler {
-            // SAFETY: no handler of the program's.
+            // SAFETY: no handler of the program is installed.
             assert_ne!(unsafe { libc::signal(libc::SIGSEGV, handler) }, libc::SIG_ERR);
         }
         run(|| {
@@ -102,9 +102,9 @@ extern "C" fn own_handler(_: libc::c_int) {
     OWN.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Installs a handler of the program's own, with flags and a mask that are no default.
+/// Installs a handler of the program's own, with flags and a mask that aren't the defaults.
 fn install_own(signal: Signal) {
-    // SAFETY: the handler counts, and nothing else.
+    // SAFETY: the handler only counts.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = own_handler as extern "C" fn(libc::c_int) as usize;
@@ -114,7 +114,7 @@ fn install_own(signal: Signal) {
     }
 }
 
-/// Returns how often the program's own handler is called for a signal that this thread sends to
+/// Returns how often the program's own handler is called for a signal that this thread sends
 /// itself.
 fn own_calls(signal: Signal) -> usize {
     let before = OWN.load(Ordering::SeqCst);
@@ -180,7 +180,7 @@ fn the_runtimes_own(test: Test) {
     process.env("GODEBUG", "asyncpreemptoff=1").end().with("exit status: 0");
 }
 
-/// Many threads at once call: none can wait for the others yet.
+/// Many threads call at the same time, before any can wait for another.
 fn before_the_first_run() {
     thread::scope(|s| {
         for _ in 0..4 {
@@ -202,7 +202,7 @@ fn many_at_once(test: Test) {
     static CAME: AtomicUsize = AtomicUsize::new(0);
 
     extern "C" fn handler(sig: libc::c_int) {
-        // As much stack as a handler may use.
+        // This is as much stack as a handler may use.
         let used = black_box([1_u8; 1024]);
         CAME.fetch_add(used[0].into(), Ordering::Relaxed);
         if sig < libc::SIGRTMIN() + MANY - 1 {
@@ -215,7 +215,7 @@ fn many_at_once(test: Test) {
             // SAFETY: the handler adds to an atomic, and raises a signal that has a handler.
             assert_ne!(unsafe { libc::signal(sig, handler as *const () as usize) }, libc::SIG_ERR);
         }
-        // SAFETY: asks for this thread.
+        // SAFETY: returns this thread.
         let waits = unsafe { libc::pthread_self() };
         run(move || {
             // SAFETY: the thread waits for this goroutine.

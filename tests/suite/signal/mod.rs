@@ -1,4 +1,4 @@
-//! Signals: their receivers, and what they do without one.
+//! Signals: their receivers, and their effects without one.
 
 mod delivery;
 mod futures;
@@ -28,7 +28,8 @@ pub fn raise(signal: Signal) {
     assert_eq!(unsafe { libc::raise(signal.as_raw()) }, 0);
 }
 
-/// The current action of a signal: the handler, the flags, and whether SIGHUP is blocked meanwhile.
+/// Returns the current action of a signal: the handler, the flags, and whether SIGHUP is blocked
+/// meanwhile.
 pub fn action(signal: Signal) -> (usize, i32, i32) {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: reads an action.

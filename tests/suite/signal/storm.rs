@@ -20,7 +20,7 @@ tests! {
     a_storm
 }
 
-/// A process that sends `n` signals of a kind to this one.
+/// Returns the command of a process that sends `n` signals of a kind to this one.
 fn other_process(name: &str, n: usize) -> Command {
     let mut command = Command::new("sh");
     let pid = std::process::id();
@@ -28,7 +28,7 @@ fn other_process(name: &str, n: usize) -> Command {
     command
 }
 
-/// Signals that each of two threads sends, and another process.
+/// Returns how many signals each of two threads sends, and how many another process.
 fn storm_size() -> (usize, usize) {
     match Tests::said() {
         _ if emulator().is_some() => (2_000, 100),
@@ -45,7 +45,7 @@ fn a_storm(test: Test) {
     static OVER: AtomicBool = AtomicBool::new(false);
     const KINDS: [Signal; 3] = [Signal::USR1, Signal::USR2, Signal::HUP];
 
-    /// Sends one of a kind, and returns when it was received.
+    /// Sends a signal of a kind, and returns when it was received.
     fn send_and_see(kind: usize, send: impl Fn()) {
         let before = SEEN[kind].load(Ordering::SeqCst);
         send();

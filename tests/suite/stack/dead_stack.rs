@@ -1,4 +1,4 @@
-//! A goroutine that waits for a second hands the pages back that are below its frames.
+//! A goroutine that waits for a second gives back the pages below its frames.
 
 use std::hint::{self, black_box};
 use std::mem::{MaybeUninit, zeroed};
@@ -31,10 +31,10 @@ tests! {
     while_goroutines_wait_for_moments
 }
 
-/// How much stack a goroutine uses once.
+/// The stack that a goroutine uses once.
 const DEEP: usize = 128 << 10;
 
-/// Writes to so much stack. Returns the whole pages of it.
+/// Writes to that much stack. Returns its whole pages.
 #[inline(never)]
 fn use_stack(byte: u8) -> Range<usize> {
     let mut bytes = [byte; DEEP];
@@ -43,10 +43,10 @@ fn use_stack(byte: u8) -> Range<usize> {
     lo..(bytes.as_ptr().addr() + DEEP) / page_size() * page_size()
 }
 
-/// How many of these pages have memory.
+/// Returns how many of these pages have memory.
 fn resident(pages: &Range<usize>) -> usize {
     let mut each = vec![0_u8; pages.len() / page_size()];
-    // SAFETY: pages of a stack, which stays mapped. The kernel writes a byte for each.
+    // SAFETY: the pages belong to a stack, which stays mapped. The kernel writes a byte for each.
     let asked = unsafe {
         libc::mincore(std::ptr::with_exposed_provenance_mut(pages.start), pages.len(), each.as_mut_ptr())
     };
@@ -54,7 +54,8 @@ fn resident(pages: &Range<usize>) -> usize {
     each.iter().filter(|&&byte| byte & 1 != 0).count()
 }
 
-/// A goroutine that has used stack once, and waits. Its frames take a page or two of these.
+/// Makes a goroutine that has used stack once, and waits. Its frames take a page or two of the
+/// returned pages.
 fn used_once(builder: Builder, rx: Receiver<()>) -> (Range<usize>, JoinHandle<()>) {
     let (tx, pages) = bounded(1);
     let handle = builder.go(move || {
@@ -90,7 +91,7 @@ fn of_one_that_shares_thread_locals(test: Test) {
     goes_back(test, || unsafe { Builder::new().shared_locals() });
 }
 
-/// It computes while passes go on, and then waits, and nothing runs any more.
+/// The goroutine computes while passes go on, then waits. After that, nothing runs any more.
 fn of_the_last_one_that_waits(test: Test) {
     let process = test.process(|| {
         let ((said, pages), (tx, rx)) = (mpsc::channel(), bounded::<()>(0));
@@ -116,7 +117,7 @@ fn of_the_last_one_that_waits(test: Test) {
     process.env("GODEBUG", "period=1,asyncpreemptoff=1,detach=0").end().with("exit status: 0");
 }
 
-/// For some passes, and nothing runs any more.
+/// The other goroutine reads for some passes. After that, nothing runs any more.
 fn while_another_reads_it(test: Test) {
     let process = test.process(|| {
         let (said, pages) = mpsc::channel();
@@ -124,7 +125,8 @@ fn while_another_reads_it(test: Test) {
         let reads = thread::spawn(move || {
             let (pages, gp): (Range<usize>, usize) = pages.recv().unwrap();
             let gp = ptr::with_exposed_provenance_mut(gp);
-            // SAFETY: G's are never freed. It stays where it is, as it waits for what this drops.
+            // SAFETY: G's are never freed. The stack doesn't move, because the goroutine waits
+            // until this is dropped.
             unsafe {
                 while !proc::castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
                     hint::spin_loop();
@@ -146,9 +148,9 @@ fn while_another_reads_it(test: Test) {
     process.env("GODEBUG", "period=1").end().with("exit status: 0");
 }
 
-/// What is on the stack when a goroutine waits is there when it goes on, again and again.
+/// A waiting goroutine's frames are still there when it goes on, again and again.
 fn frames_stay(test: Test) {
-    /// Waits below some frames, each of which keeps something.
+    /// Waits below some frames, each of which keeps a value.
     fn wait_below(frames: usize, rx: &Receiver<()>) {
         let kept = black_box([frames; 64]);
         match frames {
@@ -170,7 +172,7 @@ fn frames_stay(test: Test) {
             });
             for _ in 0..10 {
                 let pages = pages.recv().unwrap();
-                // The frames that wait are above the lower half, or near it.
+                // The waiting frames are above the lower half, or near it.
                 let lower = pages.start..pages.start + DEEP / 4;
                 wait_until(|| resident(&lower) == 0);
                 tx.send(()).unwrap();
@@ -181,7 +183,7 @@ fn frames_stay(test: Test) {
     process.env("GODEBUG", "period=1").end().with("exit status: 0");
 }
 
-/// One that never waits for so long keeps what it has, while others hand theirs back.
+/// A goroutine that never waits that long keeps its pages, while others give theirs back.
 fn it_stays_while_a_goroutine_runs(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -206,7 +208,7 @@ fn it_stays_while_a_goroutine_runs(test: Test) {
     process.env("GODEBUG", "period=1").end().with("exit status: 0");
 }
 
-/// A goroutine waits on a stack that it has made, as a crate for coroutines has it do.
+/// A goroutine waits on a stack that it has made itself, as crates for coroutines do.
 fn it_stays_while_a_goroutine_is_on_another(test: Test) {
     static RX: OnceLock<Receiver<()>> = OnceLock::new();
     extern "C" fn wait() {
@@ -214,7 +216,7 @@ fn it_stays_while_a_goroutine_is_on_another(test: Test) {
     }
 
     let process = test.process(|| {
-        // Mapped before the goroutine's, and so above it as a rule.
+        // This stack is mapped before the goroutine's, and so usually lies above it.
         let stack = vec![0_u8; 1 << 20].leak();
         run(|| {
             let (tx, rx) = bounded::<()>(0);
@@ -235,7 +237,7 @@ fn it_stays_while_a_goroutine_is_on_another(test: Test) {
                 assert_eq!(black_box(kept), [3; 10_000]);
                 resident(&pages) == pages.len() / page_size()
             });
-            // Those of others go back meanwhile.
+            // Others give their pages back meanwhile.
             for _ in 0..10 {
                 let (pages, _) = used_once(Builder::new(), rx.clone());
                 wait_until(|| resident(&pages) <= 4);
@@ -247,9 +249,9 @@ fn it_stays_while_a_goroutine_is_on_another(test: Test) {
     process.env("GODEBUG", "period=1").end().with("exit status: 0");
 }
 
-/// Dead stack goes back all the time, also while those whose it is are made ready.
+/// Dead stack is given back all the time, even while its goroutines are made ready.
 fn while_goroutines_wait_for_moments(test: Test) {
-    /// Writes a byte to each page of a deep stack, and finds them there.
+    /// Writes a byte to each page of a deep stack, and checks the bytes.
     #[inline(never)]
     fn touch_stack(byte: u8) {
         let mut bytes = MaybeUninit::<[u8; DEEP]>::uninit();
@@ -280,7 +282,7 @@ fn while_goroutines_wait_for_moments(test: Test) {
                         senders[rng.below(64)].send(byte as u8).unwrap();
                         yield_now();
                         if rng.below(16) == 0 {
-                            // Some have waited by now when a pass comes.
+                            // By the time of a pass, some goroutines have waited long enough.
                             sleep(Duration::from_millis(1));
                         }
                     }

@@ -1,4 +1,4 @@
-//! Maps of frames that are wrong, and pointers that no map names: a move doesn't go on with them.
+//! Wrong maps of frames, and pointers that no map names: a move that meets them ends the process.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -23,10 +23,10 @@ tests! {
     a_stale_pointer_into_the_home_page
 }
 
-/// Names the word so far below the frame pointer.
+/// Names the word this far below the frame pointer.
 struct Below(usize);
 
-// SAFETY: for the tests, a wrong one is wrong.
+// SAFETY: a wrong map is what the tests need.
 unsafe impl FrameMap for Below {
     fn slots(&self, frame: &Frame, slot: &mut dyn FnMut(usize)) {
         slot(frame.fp - self.0);
@@ -35,7 +35,7 @@ unsafe impl FrameMap for Below {
 
 fn register(map: &'static Below) -> proc::FrameMapRegistration {
     let code = mapped as *const () as usize..mapped_end as *const () as usize;
-    // SAFETY: nobody is in that code when it is dropped.
+    // SAFETY: no goroutine runs that code when the map is dropped.
     unsafe { proc::register_frame_map(code, map) }
 }
 
@@ -46,7 +46,7 @@ unsafe extern "C" fn call_mapped(_: *mut c_void) {
     MOVED.store(unsafe { mapped() }, Ordering::Relaxed);
 }
 
-/// Runs with a map that is wrong.
+/// Runs with a wrong map.
 fn outside(test: Test, map: &'static Below) {
     let process = test.process(|| {
         run(|| {
@@ -106,7 +106,7 @@ fn keep_and_grow() {
     let mut local = black_box(7_u64);
     STALE.store(&raw mut local, Ordering::Relaxed);
     morestack_check!(1 << 20, nothing);
-    // SAFETY: none: that is what the modes are to find.
+    // SAFETY: none. The debug modes must find this.
     let read = unsafe { STALE.load(Ordering::Relaxed).read_volatile() };
     // SAFETY: the closure doesn't park.
     unsafe { proc::systemstack(|| eprintln!("read {read:#x} from a stack that has moved on")) };

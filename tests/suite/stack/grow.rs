@@ -19,16 +19,16 @@ struct Node {
     value: usize,
 }
 
-/// What a frame of `recurse` takes in a debug build, and more.
+/// More than a frame of `recurse` takes in a debug build.
 const FRAME: usize = 1024;
 
-/// Adds up the list that `n` more frames and all above them make.
+/// Adds up the list in `n` more frames and all frames above them.
 fn recurse(n: usize, next: *const Node) -> usize {
     let node = Node { next, value: n };
     if n == 0 {
         let (mut sum, mut at) = (0, &raw const node);
         while !at.is_null() {
-            // SAFETY: a node in a frame that is still there, at the address that it has now.
+            // SAFETY: the node is in a frame that still exists, at its present address.
             unsafe {
                 sum += (*at).value;
                 at = (*at).next;
@@ -40,7 +40,7 @@ fn recurse(n: usize, next: *const Node) -> usize {
     sum + black_box(&node).value - n
 }
 
-/// What the last goroutine has found.
+/// The result of the last goroutine.
 static SUM: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn sum_up(n: *mut c_void) {

@@ -1,5 +1,5 @@
-//! Guard pages: every stack has one, made either way; and what happens when there can be no more of
-//! them.
+//! Guard pages: every stack has one, made either way; and what happens when no more guards are
+//! possible.
 
 use std::env;
 use std::ffi::c_void;
@@ -35,18 +35,18 @@ tests! {
     overflow_of_a_raw_goroutine_without_a_guard
 }
 
-/// The running goroutine's stack.
+/// Returns the running goroutine's stack.
 fn stack() -> Stack {
     // SAFETY: the running G.
     unsafe { (*proc::getg()).stack.get() }
 }
 
-/// How many mappings the process has.
+/// Returns how many mappings the process has.
 fn mappings() -> usize {
     fs::read_to_string("/proc/self/maps").expect("Linux has it").lines().count()
 }
 
-/// How many mappings the process may have.
+/// Returns how many mappings the process may have.
 fn max_mappings() -> usize {
     let max = fs::read_to_string("/proc/sys/vm/max_map_count").expect("Linux has it");
     max.trim().parse().expect("a number")
@@ -59,7 +59,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Makes `count` mappings, or as many as there can be.
+    /// Makes `count` mappings, or as many as possible.
     fn new(count: usize) -> Self {
         let page = page_size();
         let len = (count + 1) * page;
@@ -82,13 +82,13 @@ impl Drop for Pieces {
     }
 }
 
-/// Parks a goroutine of each kind, and checks what is below their stacks.
+/// Parks a goroutine of each kind, and checks for a guard below each stack.
 fn check_guards() {
     static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
 
     fn enrol() {
         let stack = stack();
-        // SAFETY: what is done on g0 doesn't park.
+        // SAFETY: the closure on g0 doesn't park.
         unsafe { proc::systemstack(|| STACKS.lock().unwrap().push(stack)) };
         // SAFETY: nobody will make it ready.
         unsafe { proc::gopark(None, ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Forever, 0) };
@@ -124,7 +124,7 @@ fn below_every_stack(test: Test) {
     }
 }
 
-/// Fails unless the process ended well, or there are no guard regions here and it says so.
+/// Fails unless the process ended well, or said that there are no guard regions here.
 #[track_caller]
 fn well_with_regions(ended: &Ended) {
     if ended.status.code() == Some(101) {
@@ -143,7 +143,7 @@ fn regions_leave_mappings_whole(test: Test) {
     well_with_regions(&process.env("GOSCHED_GUARD", "region").env("GOMAXPROCS", "4").end());
 }
 
-/// A stack whose memory was given back, and that is used again, has the guard that it had.
+/// A stack whose memory was given back, and that is used again, still has its guard.
 fn of_stacks_that_were_given_back(test: Test) {
     for setting in ["", "mprotect", "mprotect,strict"] {
         let process = test.process(|| {
@@ -164,7 +164,7 @@ fn of_stacks_that_were_given_back(test: Test) {
     }
 }
 
-/// Locks all memory that will be mapped. Returns whether that is allowed, for much memory.
+/// Locks all memory that is mapped from now on. Returns whether that is allowed, for much memory.
 fn lock_memory() -> bool {
     // SAFETY: no memory is passed.
     let locked = unsafe { libc::mlockall(libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
@@ -176,7 +176,7 @@ fn lock_memory() -> bool {
 
 fn guards_in_locked_memory(test: Test) {
     let process = test.process(|| {
-        // The runtime has found out before how to make guards.
+        // The first run finds out how to make guards.
         run(|| ());
         if lock_memory() {
             check_guards();
@@ -201,7 +201,7 @@ fn park(count: usize, numbers: &Receiver<usize>) -> (Vec<JoinHandle<usize>>, Opt
     (parked, None)
 }
 
-/// The same for one goroutine, which has all that it needs to wait.
+/// Does the same for one goroutine, which has everything that it needs to wait.
 fn park_one(numbers: &Receiver<usize>) -> Vec<JoinHandle<usize>> {
     let numbers = numbers.clone();
     vec![go_until_it_waits(move || numbers.recv().unwrap())]
@@ -263,7 +263,7 @@ fn strict_about_more_stacks_than_guards(test: Test) {
                 let error = error.expect("there can't be so many guards");
                 assert_eq!(error.kind(), ErrorKind::OutOfMemory);
                 assert!(error.to_string().starts_with(ERROR), "{error}");
-                // Mappings that the program had a moment ago may allow more.
+                // Mappings that the program had a moment ago may leave room for more.
                 let panic = loop {
                     let rx = rx.clone();
                     match catch_unwind(|| go(move || rx.recv().unwrap())) {
@@ -273,7 +273,7 @@ fn strict_about_more_stacks_than_guards(test: Test) {
                 };
                 assert_eq!(panic, format!("gosched::go: can't make a goroutine: {error}"));
                 wake(parked, &tx);
-                // Their stacks can be used again.
+                // The goroutines' stacks can be used again.
                 let (parked, error) = park(GUARDS / 2, &rx);
                 assert!(error.is_none(), "{error:?}");
                 wake(parked, &tx);
@@ -286,7 +286,7 @@ fn strict_about_more_stacks_than_guards(test: Test) {
     }
 }
 
-/// For a process that makes no thread once it runs: there are no mappings for one.
+/// For a process that makes no thread once it runs, because no mappings are left for one.
 fn without_more_threads(process: Process) -> Process {
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0")
 }
@@ -343,10 +343,10 @@ fn yield_below(lo: usize) {
     black_box(frame);
 }
 
-/// The next switch notices that the page below this stack is no guard.
+/// Overflows the stack. The next switch notices that the page below this stack is no guard.
 fn overflow() {
     let (id, Stack { lo, .. }) = (goid(), stack());
-    // SAFETY: what is done on g0 doesn't park.
+    // SAFETY: the closure on g0 doesn't park.
     unsafe {
         proc::systemstack(|| {
             assert!(Probe::new().readable(lo - 1), "the stack has a guard");
@@ -360,12 +360,12 @@ unsafe extern "C" fn overflow_raw(_: *mut c_void) {
     overflow();
 }
 
-/// Runs `make`, which makes a goroutine of [`overflow`], when there can be no guards.
+/// Runs `make`, which makes a goroutine that runs [`overflow`], when no guards are possible.
 fn overflow_reported(test: Test, make: fn()) {
     let process = test.process(|| {
         run_lean(|| {
             go(|| ()).join().unwrap();
-            // Its stack, which has a guard, is free, and is the first to be used again.
+            // Its stack, which has a guard, is free, and would be the first to be used again.
             others_ended();
             let (_tx, rx) = bounded(0);
             let pieces = Pieces::new(max_mappings());
@@ -387,6 +387,6 @@ fn overflow_without_a_guard(test: Test) {
 }
 
 fn overflow_of_a_raw_goroutine_without_a_guard(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     overflow_reported(test, || unsafe { proc::newproc(Some(overflow_raw), ptr::null_mut()) });
 }

@@ -1,4 +1,4 @@
-//! What happens when there is no memory for a stack, and when a thread can't be made.
+//! What happens when there is no memory for a stack, or when no thread can be made.
 
 use std::array;
 use std::env;
@@ -30,11 +30,11 @@ tests! {
     no_thread_while_all_wait
 }
 
-/// Why an emulator can run none of these.
+/// Why an emulator can't run any of these.
 const NO_LIMIT: &str = "address space has no limit";
 
-/// Has malloc keep a reserve, and make no arenas of 64 MiB for new threads: what runs out is the
-/// memory for stacks.
+/// Makes malloc keep a reserve, and make no arenas of 64 MiB for new threads. So the memory for
+/// stacks runs out first.
 fn with_reserve(process: Process) -> Process {
     process.env("MALLOC_ARENA_MAX", "1").env("MALLOC_TOP_PAD_", "1048576")
 }
@@ -45,8 +45,8 @@ fn no_memory_for_a_stack(test: Test) {
     }
     let process = test.process(|| {
         run(|| {
-            // None ends before this one waits for them. They don't park: what that needs is no
-            // matter here.
+            // None ends before this goroutine waits for them. They don't park: the memory for that
+            // isn't tested here.
             static ALL_MADE: AtomicBool = AtomicBool::new(false);
             let make = |i| {
                 Builder::new().go(move || {
@@ -65,7 +65,7 @@ fn no_memory_for_a_stack(test: Test) {
             };
             assert_eq!(error.kind(), ErrorKind::OutOfMemory);
             assert_eq!(panics(|| go(|| ())), format!("gosched::go: can't make a goroutine: {error}"));
-            // In a scope, those that there are go on, and it waits for them.
+            // In a scope, the existing goroutines go on, and the scope waits for them.
             let message = panics(|| scope(|s| drop(s.go(|| ()))));
             assert_eq!(message, format!("gosched::go: can't make a goroutine: {error}"));
 
@@ -73,7 +73,7 @@ fn no_memory_for_a_stack(test: Test) {
             ALL_MADE.store(true, Ordering::Relaxed);
             let sum: usize = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
             assert_eq!(sum, made * (made - 1) / 2);
-            // Their stacks are there to be used again.
+            // The goroutines' stacks can be used again.
             others_ended();
             assert_eq!(go(|| 7).join().unwrap(), 7);
 
@@ -113,7 +113,7 @@ fn no_memory_for_a_raw_goroutine(test: Test) {
     let process = test.process(|| {
         run(|| {
             allow(8 << 20);
-            // Far more than there is room for. A receive from no channel waits forever.
+            // This is far more than there is room for. A receive from no channel waits forever.
             for _ in 0..100_000 {
                 // SAFETY: `wait` fits on a copying stack and doesn't unwind.
                 unsafe { proc::newproc(Some(wait), ptr::null_mut()) };
@@ -148,9 +148,9 @@ fn fewer_threads_than_wanted(test: Test) {
     let process = test.process(|| {
         run(|| {
             let start = Barrier::new(51);
-            // One P: nobody makes threads yet.
+            // With one P, nothing makes threads yet.
             let procs = set_gomaxprocs(NonZeroUsize::MIN);
-            // What it takes to wait is there then, also for other P's.
+            // After this, everything that a wait needs exists, also for other P's.
             let first = Barrier::new(400);
             scope(|s| {
                 for _ in 0..400 {
@@ -161,19 +161,19 @@ fn fewer_threads_than_wanted(test: Test) {
                 for _ in 0..50 {
                     s.go(|| {
                         start.wait();
-                        // Holds up its thread, so each of them wants one; not at once if the thread
-                        // that looks for work finds no processor.
+                        // Blocks its thread, so each goroutine wants a thread; not at once if the
+                        // thread that looks for work gets no processor.
                         sleep_with_thread(Duration::from_millis(40));
                     });
                 }
-                // Enough for a signal stack, not for a thread.
+                // This is enough for a signal stack, but not for a thread.
                 allow(200 << 10);
                 set_gomaxprocs(NonZeroUsize::new(procs).expect("there were some"));
                 start.wait();
             });
             assert!(proc::mcount() < 50, "threads were made all the same");
             set_limit(libc::RLIM_INFINITY);
-            // Each of these needs a thread of its own.
+            // Each of these goroutines needs a thread of its own.
             let meeting = Barrier::new(60);
             scope(|s| {
                 for _ in 0..60 {
@@ -190,7 +190,8 @@ fn fewer_threads_than_wanted(test: Test) {
     assert_eq!(ended.stderr.lines().count(), 1, "more than one line:\n{}", ended.stderr);
 }
 
-/// Whatever memory there is: a thread that can be made runs, and without one it goes on.
+/// Whatever memory there is: either a thread can be made, and runs; or the process goes on without
+/// it.
 fn memory_for_part_of_a_thread(test: Test) {
     if test.skipped_in_emulator(NO_LIMIT) {
         return;
@@ -222,19 +223,20 @@ fn no_thread_for_the_last_p(test: Test) {
             go(move || tx.send(()).unwrap());
             let _locked = lock_os_thread();
             allow(200 << 10);
-            // The thread sleeps with its goroutine, and there is no other to run the sender.
+            // The thread sleeps with its goroutine, and no other thread runs the sender.
             rx.recv()
         })
         .unwrap();
     });
     let process = with_reserve(process).env("GOMAXPROCS", "1").env("GODEBUG", "detach=0");
-    // Where std's waits park, its reads are system calls, in which a thread may be made for the P.
+    // Where std's waits park, std's reads are system calls, during which a thread may be made for
+    // the P.
     let ended = process.env("GOSCHED_STD", "0").end();
     ended.with("exit status: 2").says("runtime: failed to create a new OS thread (have 3 already): ");
     ended.says("fatal error: newosproc\n").says("\ngoroutine 1 [chan receive, locked to thread]:\n");
 }
 
-/// The one thread there is waits in std's own code for what a goroutine would do that is ready.
+/// The only thread waits in std's own code for something that a ready goroutine would do.
 fn no_thread_while_all_wait(test: Test) {
     if test.skipped_in_emulator(NO_LIMIT) {
         return;
@@ -242,7 +244,7 @@ fn no_thread_while_all_wait(test: Test) {
     let process = test.process(|| {
         run(|| {
             let (tx, rx) = std::sync::mpsc::channel();
-            // The P has stayed here, as no goroutine is detached until no thread can be made.
+            // The P has stayed here, because no goroutine is detached until no thread can be made.
             go(move || tx.send(()).unwrap());
             allow(200 << 10);
             proc::set_detach(true);

@@ -1,4 +1,4 @@
-//! Memory that was given back and is needed again: what is made of it is as good as new.
+//! Memory that was given back and is needed again: what is made of it is like new.
 
 use std::ptr::{self};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -21,7 +21,7 @@ tests! {
     while_others_need_it
 }
 
-/// The frames of what comes after are as they should be, and each stack has its guard; three times.
+/// The next goroutines have the right frames, and each stack has its guard; three times.
 fn what_is_made_again(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -47,12 +47,12 @@ fn a_goroutine_that_is_no_more(test: Test) {
             let gp = GP.load(Ordering::Relaxed);
             // SAFETY: a G, also when its page reads as zero.
             let status = || unsafe { proc::readgstatus(gp) };
-            // After a second or two it goes back by itself.
+            // After a second or two the G is given back by itself.
             assert!([GDEAD, GIDLE].contains(&status()));
             while status() != GIDLE {
                 give_back();
             }
-            // It is made again, and used.
+            // The G is made again, and used.
             while GP.swap(ptr::null_mut(), Ordering::Relaxed) != gp {
                 go(|| GP.store(proc::getg(), Ordering::Relaxed)).join().expect("it doesn't panic");
             }
@@ -62,7 +62,7 @@ fn a_goroutine_that_is_no_more(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// A report has those that there are, each once.
+/// A report lists the existing goroutines, each once.
 fn each_goroutine_is_listed_once(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -87,7 +87,7 @@ fn each_goroutine_is_listed_once(test: Test) {
     assert_eq!(ended.stderr.matches("goroutine 1 [").count(), 1, "in\n{}", ended.stderr);
 }
 
-/// Goroutines of all kinds come and go while a thread gives back what there is.
+/// Goroutines of all kinds come and go while a thread gives back all free memory.
 fn while_others_need_it(test: Test) {
     for procs in ["1", "2", "8"] {
         let process = test.process(|| {

@@ -1,7 +1,7 @@
 //! Memory that was needed once goes back to the system.
 //!
-//! `MEMORY_BACK` sets how many goroutines there are at once where that matters; 100,000 take 10
-//! GiB.
+//! `MEMORY_BACK` sets the number of simultaneous goroutines in the tests that depend on it. 100,000
+//! take 10 GiB.
 
 use std::ffi::c_void;
 use std::fs;
@@ -43,13 +43,13 @@ tests! {
     before_the_runtime_runs
 }
 
-/// How many goroutines there are at once.
+/// Returns the number of simultaneous goroutines.
 pub(super) fn many() -> usize {
     let usual = if emulator().is_some() { 500 } else { rounds(10_000) };
     number("MEMORY_BACK").map_or(usual, |many| many as usize)
 }
 
-/// A field of `/proc/self/status` that counts kB, in bytes.
+/// Returns a field of `/proc/self/status` that counts kB, in bytes.
 fn status(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find(|line| line.starts_with(name)).expect("a field");
@@ -61,9 +61,9 @@ fn memory() -> usize {
     status("VmRSS:") + status("VmPTE:")
 }
 
-/// Tries until the process takes hardly more than `before`, a result of [`memory`].
+/// Calls `try_it` until the process takes hardly more than `before`, a result of [`memory`].
 fn until_back(before: usize, try_it: impl Fn()) {
-    // An emulator keeps some bytes for each page that there ever was, and they count as this
+    // An emulator keeps some bytes for each page that ever existed, and they count as this
     // process's.
     let emulators = if emulator().is_some() { (status("VmHWM:") - before) / 3 * 2 } else { 0 };
     let limit = before + (before / 5).max(16 << 20).max(emulators);
@@ -76,12 +76,12 @@ fn until_back(before: usize, try_it: impl Fn()) {
 /// Asks for memory to be given back.
 pub(super) fn give_back() {
     proc::free_os_memory();
-    // A P that still looks for work has its lists to itself.
+    // A P that still looks for work keeps its lists to itself.
     sleep(Duration::from_millis(1));
 }
 
-/// Calls `f`, which takes `least` bytes or more. Then asks for memory to be given back until those
-/// bytes are.
+/// Calls `f`, which takes at least `least` bytes. Then asks for memory to be given back until those
+/// bytes are back.
 #[track_caller]
 fn comes_back(least: usize, f: impl FnOnce()) {
     let before = memory();
@@ -94,7 +94,7 @@ fn comes_back(least: usize, f: impl FnOnce()) {
 }
 
 /// Takes `frames` frames on the stack, writes values there that depend on `seed`, and checks them
-/// when `then` is done.
+/// after `then`.
 pub(super) fn fill(frames: usize, seed: usize, then: &mut dyn FnMut()) {
     let frame: [usize; 100] = black_box(std::array::from_fn(|i| seed ^ i ^ frames));
     if frames == 0 {
@@ -121,7 +121,7 @@ struct Crowd {
     left: AtomicUsize,
 }
 
-// SAFETY: a channel is for all threads.
+// SAFETY: any thread may use a channel.
 unsafe impl Send for Crowd {}
 // SAFETY: likewise.
 unsafe impl Sync for Crowd {}
@@ -134,14 +134,14 @@ pub(super) fn copying(n: usize, frames: usize) {
     unsafe extern "C" fn body(crowd: *mut c_void) {
         // SAFETY: an Arc's pointer, see below.
         let crowd = unsafe { Arc::from_raw(crowd.cast::<Crowd>()) };
-        // No number that looks like an address in the stack.
+        // The seed never looks like an address in the stack.
         fill(crowd.frames, proc::getg().addr() >> 12, &mut || {
             crowd.waiting.done();
-            // SAFETY: a channel of nothing, which stays until all are done.
+            // SAFETY: a channel of nothing, which stays until all goroutines have ended.
             unsafe { chanrecv1(Some(crowd.gate), ptr::null_mut()) };
         });
         crowd.left.fetch_sub(1, Ordering::Release);
-        // SAFETY: what is done on g0 doesn't park.
+        // SAFETY: the closure on g0 doesn't park.
         unsafe { proc::systemstack(|| drop(crowd)) };
     }
 
@@ -162,7 +162,7 @@ pub(super) fn copying(n: usize, frames: usize) {
     }
 }
 
-/// The same on fixed stacks.
+/// Does the same on fixed stacks.
 pub(super) fn fixed(n: usize, frames: usize) {
     let (gate, opened) = bounded::<()>(0);
     let waiting = WaitGroup::new();
@@ -197,8 +197,8 @@ fn of_fixed_stacks(test: Test) {
     }
 }
 
-/// How many goroutines wait near the base of their stacks, for a page each. An emulator gives
-/// larger pages memory 4 KiB at a time.
+/// Returns how many goroutines wait near the base of their stacks, with a page each. An emulator
+/// gives larger pages memory 4 KiB at a time.
 fn waiting() -> usize {
     10 * many() * 4096 / page_size()
 }
@@ -213,10 +213,11 @@ fn of_fixed_ones_that_waited(test: Test) {
     test.process(|| run(|| comes_back(n * 4096, || fixed(n, 0)))).end().with("exit status: 0");
 }
 
-/// Memory that isn't needed for a tenth of a second goes back; the usual time is a second.
+/// With this setting, memory goes back that isn't needed for a tenth of a second, instead of a
+/// second.
 const SOON: &str = "period=10";
 
-/// All of it goes back without being asked for, also if nothing runs any more.
+/// All memory goes back without a request, even if nothing runs any more.
 fn by_itself(test: Test) {
     let process = test.process(|| {
         run(|| ());
@@ -235,7 +236,7 @@ fn by_itself(test: Test) {
     process.env("GODEBUG", SOON).end().with("exit status: 0");
 }
 
-/// Also while each P has something to do, but needs little memory for that.
+/// The same while each P has something to do that needs little memory.
 fn by_itself_from_under_others(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -263,7 +264,7 @@ fn of_large_segments(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Home pages, in bytes.
+/// Returns the home pages, in bytes.
 fn homes() -> u64 {
     match metrics::read("/gosched/stacks/home:bytes") {
         Some(Value::Uint64(bytes)) => bytes,
@@ -271,7 +272,7 @@ fn homes() -> u64 {
     }
 }
 
-/// One request is enough, where no other P has any.
+/// One request is enough if no other P has free memory.
 fn of_all_kinds_at_once(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -287,11 +288,11 @@ fn of_all_kinds_at_once(test: Test) {
     process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
-/// Whether the kernel frees a page table when nothing is left that it maps (Linux 6.14 can).
+/// Returns whether the kernel frees a page table that maps nothing any more (Linux 6.14 can).
 fn page_tables_are_freed() -> bool {
     const LEN: usize = 64 << 20;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a fresh mapping, of which single bytes are written.
+    // SAFETY: a fresh mapping, in which single bytes are written.
     unsafe {
         let base = libc::mmap(ptr::null_mut(), LEN, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
         assert_ne!(base, libc::MAP_FAILED);
@@ -305,20 +306,20 @@ fn page_tables_are_freed() -> bool {
     }
 }
 
-/// 256 KiB of room, of which no goroutine takes any, are an eighth of a page table.
+/// 256 KiB of room, unused by the goroutines, are an eighth of a page table.
 fn page_tables(test: Test) {
     if test.skipped_in_emulator("the page tables are the emulator's, too") {
         return;
     }
     let process = test.process(|| {
-        // In a debug build it would be 1 MiB.
+        // A debug build's default would be 1 MiB.
         set_default_stack_size(256 << 10).unwrap();
         run(|| {
             if !page_tables_are_freed() {
                 return eprintln!("not tested: this kernel keeps page tables");
             }
             let before = status("VmPTE:");
-            // Fewer goroutines would take less than what is left in the end.
+            // Fewer goroutines would take less than what remains in the end.
             fixed(many().max(4_000), 0);
             others_ended();
             while status("VmPTE:") >= before + (1 << 20) {
@@ -383,13 +384,13 @@ fn before_the_runtime_runs(test: Test) {
     .with("exit status: 0");
 }
 
-/// Each stack of several goroutines has a guard page.
+/// Checks that each stack of several goroutines has a guard page.
 pub(super) fn check_guards() {
     static LOWS: [AtomicUsize; 40] = [const { AtomicUsize::new(0) }; 40];
     static SEEN: AtomicBool = AtomicBool::new(false);
 
-    /// Notes where its stack ends, and keeps the stack until the check is done: a free stack has no
-    /// guard once its memory goes back.
+    /// Notes the end of its stack, and keeps the stack until the check is done: a free stack loses
+    /// its guard when its memory goes back.
     fn enrol(i: usize) {
         fill(i % FRAMES, i, &mut || {
             // SAFETY: the running G.

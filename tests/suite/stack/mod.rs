@@ -1,4 +1,4 @@
-//! Stacks: how they grow, what guards them, and where their memory goes.
+//! Stacks: how they grow, what guards them, and how their memory is freed.
 
 mod dead_stack;
 mod frame_maps;

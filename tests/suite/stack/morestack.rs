@@ -1,4 +1,4 @@
-//! What can go wrong when a stack is to grow, and what is kept of one that has grown.
+//! Failures when a stack has to grow, and what is kept of a grown stack.
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -46,17 +46,17 @@ pub(super) fn raw(f: unsafe extern "C" fn(*mut c_void)) {
     static BODY: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
     unsafe extern "C" fn body(_: *mut c_void) {
-        // SAFETY: what raw has stored.
+        // SAFETY: the function that `raw` has stored.
         let f: unsafe extern "C" fn(*mut c_void) =
             unsafe { std::mem::transmute(BODY.load(Ordering::Relaxed)) };
-        // SAFETY: the test's.
+        // SAFETY: the test's function.
         unsafe { f(ptr::null_mut()) };
         RUNNING.done();
     }
 
     BODY.store(f as *mut c_void, Ordering::Relaxed);
     RUNNING.add(1);
-    // SAFETY: the tests' functions check their stacks, or it is what they are to show.
+    // SAFETY: the tests' functions check their stacks, or test what happens if they don't.
     unsafe { proc::newproc(Some(body), ptr::null_mut()) };
     RUNNING.wait();
 }
@@ -88,7 +88,7 @@ fn up_to_the_limit(test: Test) {
 fn beyond_the_limit(test: Test) {
     let process = test.process(|| {
         run(|| {
-            // The default takes seconds of the system's time for its pages.
+            // The default would take seconds of system time for its pages.
             assert_eq!(proc::set_max_stack(1 << 20), 1 << 30);
             raw(without_end);
         });
@@ -106,10 +106,10 @@ fn a_fixed_stack_is_full(test: Test) {
     });
     let ended = process.end();
     ended.with("exit status: 2").says("fatal error: stack overflow\n\ngoroutine 2 [running");
-    // 256 KiB, and what the home page has beside the G.
+    // 256 KiB, and the rest of the home page beside the G.
     let limit = (256 << 10) + page_size() - 2048;
     ended.says(&format!("runtime: goroutine stack exceeds {limit}-byte limit\n"));
-    // The check has found it, not the guard page.
+    // The check has found the overflow, not the guard page.
     let address = |before: &str| {
         let (_, after) = ended.stderr.split_once(before).expect("the report says where");
         usize::from_str_radix(after.split([' ', ',']).next().unwrap_or_default(), 16).expect("an address")
@@ -142,7 +142,7 @@ fn no_memory_for_a_larger_stack(test: Test) {
     ended
         .with("exit status: 2")
         .says("fatal error: out of memory (stackalloc of 536870912 bytes: Cannot allocate memory");
-    // From g0's stack to the goroutine's, and to its base.
+    // The frames lead from g0's stack to the goroutine's, and to its base.
     ended.says("no_memory_for_a_larger_stack::more").says("gosched_goexit").says("\n\ngoroutine 1 [");
 }
 
@@ -179,7 +179,7 @@ fn while_it_panics(test: Test) {
 }
 
 fn on_g0(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     let process = test.process(|| run(|| unsafe { proc::systemstack(ask_for_stack) }));
     let ended = process.end();
     ended.with("exit status: 2").says("runtime: stack overflow on g0, stack [0x");
@@ -191,7 +191,7 @@ fn on_gsignal(test: Test) {
         ask_for_stack();
     }
     let process = test.process(|| {
-        // Ours comes before it, and passes on what isn't its own, on gsignal.
+        // The runtime's handler comes before it, and passes foreign faults on, on gsignal.
         // SAFETY: a handler with one argument.
         unsafe { libc::signal(libc::SIGSEGV, handler as extern "C" fn(c_int) as usize) };
         // SAFETY: a field of a struct at null; the fault is what is tested.
@@ -202,7 +202,7 @@ fn on_gsignal(test: Test) {
 
 fn off_goroutines(test: Test) {
     let process = test.process(|| {
-        // A thread of the program's checks nothing: its stack is as large as it is.
+        // A thread of the program's checks nothing: its stack doesn't grow.
         assert_eq!(morestack_check!(1 << 40, usize::pow, 2, 3), 8);
         run(|| {});
         assert_eq!(morestack_check!(1 << 40, usize::pow, 2, 3), 8);
@@ -212,7 +212,7 @@ fn off_goroutines(test: Test) {
 
 fn shrinking_where_it_stands(test: Test) {
     unsafe extern "C" fn shrink(_: *mut c_void) {
-        // SAFETY: none: it is on the stack that is to shrink.
+        // SAFETY: none: this goroutine runs on the stack that it shrinks.
         unsafe { proc::shrinkstack(proc::getg()) };
     }
     let ended = test.process(|| run(|| raw(shrink))).end();
@@ -251,7 +251,7 @@ fn a_stub_asks_for_little(test: Test) {
     }
 
     unsafe extern "C" fn near_the_guard(_: *mut c_void) {
-        // One of these calls is the first that finds no room.
+        // One of these calls is the first without room.
         for bytes in (0..1600_usize).step_by(16) {
             call_below(bytes, spawn);
         }
@@ -262,7 +262,7 @@ fn a_stub_asks_for_little(test: Test) {
 
     let process = test.process(|| {
         run(|| raw(near_the_guard));
-        // A linker that took the stub for code without checks would have it ask for 16 KiB.
+        // A linker that took the stub for code without checks would make it ask for 16 KiB.
         let size = SIZE.load(Ordering::Relaxed);
         let little = if cfg!(debug_assertions) { 16 << 10 } else { 4096 };
         assert!(size <= little.max(page_size()), "{size} bytes");
@@ -284,14 +284,14 @@ unsafe extern "C" fn grow_too_much(_: *mut c_void) {
     morestack_check!(600_000, nothing);
 }
 
-/// How often stacks move when `f` runs ten times, one after the other on one P.
+/// Returns how often stacks move when `f` runs ten times, one after the other, on one P.
 fn moves_of_ten(f: unsafe extern "C" fn(*mut c_void)) -> usize {
     // SAFETY: before the first run.
     unsafe { proc::set_hooks(Hooks { copystack: Some(count_moves), ..Hooks::default() }) };
     run(|| {
         for _ in 0..10 {
             raw(f);
-            // Its stack is free only then.
+            // Only then is the goroutine's stack free.
             others_ended();
         }
     });
@@ -300,7 +300,7 @@ fn moves_of_ten(f: unsafe extern "C" fn(*mut c_void)) -> usize {
 
 fn a_stack_that_is_kept(test: Test) {
     let body = || assert_eq!(moves_of_ten(grow_once), 1, "the others had the segment of the first");
-    // It doesn't go back to the system meanwhile, and is kept where a goroutine ends with its P.
+    // The stack isn't given back meanwhile, and is kept because the goroutine ends with its P.
     let process = test.process(body).env("GOMAXPROCS", "1").env("GODEBUG", "period=100000,detach=0");
     process.end().with("exit status: 0");
 }
@@ -343,10 +343,10 @@ fn embedders_chains_are_adjusted(test: Test) {
     unsafe extern "C" fn defers(_: *mut c_void) {
         let mut first = Defer { link: ptr::null_mut(), value: 1 };
         let mut second = Defer { link: &raw mut first, value: 2 };
-        // SAFETY: the running G; the chain is an embedder's.
+        // SAFETY: the running G. The chain belongs to the embedder.
         unsafe { (*proc::getg())._defer.set((&raw mut second).cast()) };
         morestack_check!(100_000, nothing);
-        // SAFETY: the chain's head, and the records, where they are now.
+        // SAFETY: the chain's head, and the records at their present addresses.
         unsafe {
             let head: *mut Defer = (*proc::getg())._defer.get().cast();
             let same =

@@ -1,5 +1,4 @@
-//! What becomes of a goroutine that uses more stack than it has, and of faults that are no
-//! overflow.
+//! Goroutines that use more stack than they have, and faults that aren't overflows.
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -34,7 +33,7 @@ tests! {
 }
 
 impl Ended {
-    /// Fails unless it ended by this signal, which the runtime took for none of its own.
+    /// Fails unless the process ended by this signal, and the runtime passed the signal on.
     #[track_caller]
     fn killed_by(&self, signal: &str) {
         self.with(signal);
@@ -49,7 +48,7 @@ impl Ended {
         let (id, stack) = told.and_then(|(line, _)| line.split_once(' ')).expect("announce tells both");
         let after_sp = self.stderr.split_once("\nruntime: sp=").expect("the report says where").1;
         let (sp, after_sp) = after_sp.split_once(' ').expect("more follows");
-        // On a slow machine it has lost its P by then.
+        // On a slow machine the goroutine has lost its P by then.
         let after_sp = after_sp.replace(" [running (detached)]:", " [running]:");
         let report = format!("stack={stack}\nfatal error: stack overflow\n\ngoroutine {id} [running]:\n");
         assert!(after_sp.starts_with(&report), "expected {report:?} in:\n{}", self.stderr);
@@ -60,16 +59,16 @@ impl Ended {
     }
 }
 
-/// Parks the running goroutine for good.
+/// Parks the running goroutine forever.
 fn forever() {
     let (_tx, rx) = bounded::<()>(0);
     let _ = rx.recv();
 }
 
-/// Tells the test which goroutine will overflow its stack, and where that is.
+/// Reports which goroutine will overflow its stack, and the stack's end.
 pub(super) fn announce() {
     let gp = proc::getg();
-    // SAFETY: the running G; what is done on g0 doesn't park.
+    // SAFETY: the running G. The closure on g0 doesn't park.
     unsafe {
         let (id, Stack { lo, hi }) = ((*gp).goid.get(), (*gp).stack.get());
         proc::systemstack(|| eprintln!("overflows: {id} [{lo:#x}, {hi:#x}]"));
@@ -105,7 +104,7 @@ fn overflow_of_a_fixed_stack(test: Test) {
 fn overflow_of_a_copying_stack(test: Test) {
     let process = test.process(|| {
         run(|| {
-            // SAFETY: a fatal error is all that comes of it.
+            // SAFETY: the call only leads to a fatal error.
             unsafe { proc::newproc(Some(overflow_raw), ptr::null_mut()) };
             forever();
         });
@@ -126,12 +125,12 @@ fn overflow_with_large_frames(test: Test) {
     });
     let ended = process.env("GOTRACEBACK", "system").end();
     ended.overflow().says("overflow::recurse");
-    // So few frames that all are shown, to the goroutine's base and no further.
+    // There are so few frames that the report shows all, to the goroutine's base and no further.
     let (_, after) = ended.stderr.split_once("\ngosched_goexit(...)\n").expect("the goroutine's base");
     assert!(after.lines().nth(1).is_some_and(|line| line.starts_with("created at ")), "goes on:\n{after}");
 }
 
-/// They are reported if all are asked for.
+/// The report has the waiting goroutines if all are asked for.
 fn overflow_while_others_wait(test: Test) {
     static WAITER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
     for (setting, reported) in [("single", false), ("all", true)] {
@@ -176,7 +175,7 @@ fn overflows_at_the_same_time(test: Test) {
             for _ in 0..4 {
                 let together = Arc::clone(&together);
                 go(move || {
-                    // Of threads: each goroutine keeps its own until all are here.
+                    // A std barrier: each goroutine keeps its thread until all are here.
                     together.wait();
                     recurse::<64>(0)
                 });
@@ -190,7 +189,7 @@ fn overflows_at_the_same_time(test: Test) {
 }
 
 fn overflow_of_g0(test: Test) {
-    // SAFETY: a fatal error is all that comes of it.
+    // SAFETY: the call only leads to a fatal error.
     let process = test.process(|| run(|| unsafe { proc::systemstack(|| _ = recurse::<64>(0)) }));
     let ended = process.end();
     ended.with("exit status: 2").says("runtime: stack overflow on g0, stack [0x");
@@ -214,16 +213,16 @@ fn panic_on_a_copying_stack(test: Test) {
     }
     let process = test.process(|| {
         run(|| {
-            // SAFETY: a fatal error is all that comes of it.
+            // SAFETY: the call only leads to a fatal error.
             unsafe { proc::newproc(Some(panic_raw), ptr::null_mut()) };
             forever();
         });
     });
-    // It waits for a tick of the watchdog.
+    // The process waits for a tick of the watchdog.
     let ended = process.env("GODEBUG", "patience=400").end();
     ended.says("\nruntime: it was panicking, which takes more than a copying stack has: ");
     let (_, frames) = ended.stderr.split_once(" [running").expect("the report has a header");
-    // The panic has std's lock, without which no name is found.
+    // The panic holds std's lock, which is needed to find names.
     assert!(frames.matches("(...)\n\t").count() > 5, "the frames are lost:\n{}", ended.stderr);
     assert!(!frames.contains("took too long"), "it waited for itself:\n{}", ended.stderr);
     ended.with("exit status: 2");
@@ -239,7 +238,7 @@ fn write_to_the_guard_of_another(test: Test) {
                 forever();
             });
             let lo = rx.recv().unwrap();
-            // SAFETY: a page that nobody may touch; the fault is what is tested.
+            // SAFETY: a guard page, which nobody may touch. The fault is what is tested.
             unsafe { ptr::with_exposed_provenance_mut::<u64>(lo - 8).write_volatile(1) };
         });
     });
@@ -259,10 +258,10 @@ fn dereference_of_null(test: Test) {
 fn handler_of_the_program(test: Test) {
     static PAGE: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 
-    /// Makes the page readable, so that the read goes on.
+    /// Makes the page readable, so that the read continues.
     extern "C" fn handler(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
         let page = PAGE.load(Ordering::Relaxed).cast();
-        // SAFETY: a signal handler's argument; the page is nobody's but the test's.
+        // SAFETY: a signal handler's argument. The page belongs to the test.
         unsafe {
             assert_eq!((*info).si_addr(), page);
             libc::mprotect(page, page_size(), libc::PROT_READ);
@@ -281,7 +280,7 @@ fn handler_of_the_program(test: Test) {
             libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut());
         }
         run(|| {
-            // SAFETY: the handler lets it be read.
+            // SAFETY: the handler makes the page readable.
             let read = go(|| unsafe { PAGE.load(Ordering::Relaxed).read_volatile() });
             assert_eq!(read.join().unwrap(), 0);
             go(overflow).join().unwrap();
@@ -291,7 +290,7 @@ fn handler_of_the_program(test: Test) {
 }
 
 fn handler_that_needs_more_than_a_copying_stack(test: Test) {
-    /// Uses 16 KiB.
+    /// Uses 16 KiB of stack.
     extern "C" fn handler(_: c_int) {
         black_box([0_u8; 16 << 10]);
         HANDLED.store(true, Ordering::Relaxed);
@@ -304,7 +303,7 @@ fn handler_that_needs_more_than_a_copying_stack(test: Test) {
     }
 
     let process = test.process(|| {
-        // SAFETY: a handler with one argument, which is to run on whatever stack there is.
+        // SAFETY: a handler with one argument, which runs on any stack.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as extern "C" fn(c_int) as usize;

@@ -1,5 +1,5 @@
-//! What is reported of a goroutine that overflows its stack while it touches the pages of a large
-//! frame, or whose frames can't be walked: nothing that is known is lost.
+//! Reports of a goroutine that overflows its stack while it touches the pages of a large frame, or
+//! whose frames can't be walked: the report has everything that is known.
 
 use std::hint::black_box;
 
@@ -20,7 +20,7 @@ tests! {
     a_frame_that_no_unwinder_finds
 }
 
-/// A goroutine overflows its stack in `f`.
+/// Runs a goroutine that overflows its stack in `f`.
 fn overflows(test: Test, f: fn()) -> Ended {
     let process = test.process(|| {
         run(|| {
@@ -34,8 +34,8 @@ fn overflows(test: Test, f: fn()) -> Ended {
     process.env("GOTRACEBACK", "all").end()
 }
 
-/// Fails unless an overflow was reported, and the frames begin with these two functions, whatever
-/// the first of them has called.
+/// Fails unless an overflow was reported, and the frames begin with these two functions, apart from
+/// functions that the first one has called.
 #[track_caller]
 fn reported(ended: &Ended, inner: &str, outer: &str) {
     let (_, header) = ended.overflow().stderr.split_once(" [running").expect("a header");
@@ -48,7 +48,7 @@ fn reported(ended: &Ended, inner: &str, outer: &str) {
     others_reported(ended);
 }
 
-/// Fails unless the report has gone on to its end.
+/// Fails unless the report is complete.
 #[track_caller]
 fn others_reported(ended: &Ended) {
     ended.says(&format!("created at {}:", file!())).says("\n\ngoroutine 1 [");
@@ -74,7 +74,7 @@ fn of_rustc_a_few_pages(test: Test) {
     reported(&overflows(test, recurses::<20_000>), "probes::recurse", "probes::recurses");
 }
 
-/// Larger than the stack.
+/// The frame is larger than the stack.
 fn of_rustc_in_a_loop(test: Test) {
     #[inline(never)]
     fn large() {
@@ -92,7 +92,7 @@ fn of_rustc_in_a_loop(test: Test) {
 /// Calls `f` deeper and deeper.
 #[inline(never)]
 fn deeper(f: unsafe extern "C" fn(), depth: u64) -> u64 {
-    // SAFETY: it returns, unless it overflows the stack, which is what is tested.
+    // SAFETY: it returns, or overflows the stack, which is what is tested.
     unsafe { f() };
     if black_box(false) { 0 } else { deeper(f, depth + 1) + black_box(depth) }
 }

@@ -1,6 +1,5 @@
-//! A collector that scans a goroutine finds what the goroutine has, wherever that is: in a frame,
-//! in a register, or in a place where the runtime keeps it meanwhile. (`sched/async_preempt.rs`
-//! looks at preempted goroutines.)
+//! A collector that scans a goroutine finds all of its words: in a frame, in a register, or where
+//! the runtime keeps them meanwhile. (`sched/async_preempt.rs` tests preempted goroutines.)
 //!
 //! In each test a goroutine keeps a *secret* in some place and nowhere else. Assembly makes the
 //! secret from its complement, so that there is no copy.
@@ -33,7 +32,7 @@ tests! {
 
 /// Secrets are the numbers after this one.
 pub(super) const BASE: u64 = 0x5ec2_e7ab_cdef_0000;
-/// The goroutine that keeps the secrets, once it does.
+/// The goroutine that keeps the secrets, once one does.
 pub(super) static KEEPER: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 /// Whether the keeper may go on.
 pub(super) static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -54,7 +53,7 @@ pub(super) fn keeper() -> *mut G {
     }
 }
 
-/// The words that a scan of `gp` finds.
+/// Returns the words that a scan of `gp` finds.
 ///
 /// # Safety
 /// As [`proc::scan_stack`].
@@ -71,8 +70,8 @@ pub(super) unsafe fn scanned(gp: *mut G) -> BTreeSet<u64> {
     words
 }
 
-/// The same for a goroutine that is suspended meanwhile. The caller's goroutine waits itself, as a
-/// collector's does.
+/// Does the same for a goroutine that is suspended meanwhile. The caller's goroutine waits itself,
+/// as a collector's does.
 pub(super) fn suspended(gp: *mut G) -> BTreeSet<u64> {
     let me = proc::getg();
     // SAFETY: on a goroutine, which nobody else makes ready.
@@ -89,7 +88,7 @@ pub(super) fn suspended(gp: *mut G) -> BTreeSet<u64> {
     }
 }
 
-/// The same in a stopped world.
+/// Does the same in a stopped world.
 pub(super) fn stopped(gp: *mut G) -> BTreeSet<u64> {
     // SAFETY: on a goroutine, which doesn't park meanwhile.
     unsafe {
@@ -100,7 +99,7 @@ pub(super) fn stopped(gp: *mut G) -> BTreeSet<u64> {
     }
 }
 
-/// Fails unless the first `n` secrets were found, and no other.
+/// Fails unless exactly the first `n` secrets were found.
 #[track_caller]
 pub(super) fn has(words: &BTreeSet<u64>, n: u64) {
     let found: Vec<u64> = words.range(BASE..BASE + 100).map(|word| word - BASE).collect();
@@ -194,8 +193,8 @@ fn in_a_system_call(test: Test) {
         unsafe {
             assert_eq!(proc::readgstatus(gp) & !GSCAN, GSYSCALL);
             keeps(gp, KEPT);
-            // The goroutine gets no P. It then is in a queue, with its registers where it came to
-            // the queue.
+            // The goroutine gets no P. So it is in a queue, with its registers as they were when it
+            // was queued.
             let w = proc::stop_the_world(StwReason::GcMarkTerm);
             GO_ON.store(true, Ordering::Release);
             while proc::readgstatus(gp) != GRUNNABLE {
@@ -223,7 +222,7 @@ fn while_it_stops_the_world(test: Test) {
         while !GO_ON.load(Ordering::Acquire) {
             spin_loop();
         }
-        // SAFETY: on a goroutine, which starts it at once.
+        // SAFETY: on a goroutine, which starts the world at once.
         unsafe { proc::start_the_world(proc::stop_the_world(StwReason::Unknown)) };
     }
     with_procs(test, 2, || {
@@ -237,7 +236,7 @@ fn while_it_stops_the_world(test: Test) {
         while unsafe { (*gp).waitreason.get() } != WaitReason::StoppingTheWorld {
             spin_loop();
         }
-        // It waits for this goroutine, which is at no safe point and keeps its P.
+        // It waits for this goroutine, which keeps its P and isn't at a safe point.
         has(&suspended(gp), KEPT);
         // SAFETY: pinned above.
         unsafe { proc::proc_unpin() };
@@ -249,7 +248,7 @@ pub(super) fn find(f: impl Fn(&G) -> bool) -> *mut G {
     loop {
         let mut found = ptr::null_mut();
         proc::for_each_g_race(|gp| {
-            // SAFETY: what `f` reads can be read at any time.
+            // SAFETY: `f` reads only fields that can be read at any time.
             if unsafe { f(&*gp) } {
                 found = gp;
             }
@@ -284,7 +283,7 @@ pub(super) static CORO: Coro = Coro::new();
 fn in_a_coroutine_that_waits(test: Test) {
     unsafe extern "C" fn switch(c: *mut c_void) {
         here_i_am();
-        // SAFETY: the coroutine that this is.
+        // SAFETY: the coroutine of this goroutine.
         unsafe { proc::coroswitch(c.cast()) };
     }
     unsafe extern "C" fn coroutine(c: *mut Coro, _: *mut c_void) {
@@ -306,7 +305,7 @@ fn in_a_coroutine_that_waits(test: Test) {
 fn in_what_alloca_has_got(test: Test) {
     unsafe extern "C" fn start(_: *mut c_void) {
         if let Some(keep_in_alloca) = KEEP_IN_ALLOCA {
-            // SAFETY: the stack grows by the check in there.
+            // SAFETY: the stack grows by the check in `keep_in_alloca`.
             unsafe { keep_in_alloca(!BASE, park) }
         }
     }

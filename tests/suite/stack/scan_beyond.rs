@@ -1,4 +1,4 @@
-//! Words that are a goroutine's and aren't in its frames: a scan finds them, too.
+//! Words of a goroutine's that aren't in its frames: a scan finds them, too.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -37,7 +37,7 @@ fn in_what_it_was_woken_with(test: Test) {
     });
 }
 
-/// A secret as a pointer.
+/// Returns a secret as a pointer.
 fn secret(i: u64) -> *mut c_void {
     ptr::without_provenance_mut((BASE + i) as usize)
 }
@@ -45,7 +45,8 @@ fn secret(i: u64) -> *mut c_void {
 fn in_what_a_channel_operation_waits_with(test: Test) {
     static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
     with_procs(test, 2, || {
-        // What a select is about may be in memory that nobody scans. It stays.
+        // The values and channels of a select may be in memory that nobody scans. This memory
+        // stays.
         let case = || Scase { c: makechan(&WORD, 0), elem: ptr::from_mut(Box::leak(Box::new(0_u64))).cast() };
         let cases: &[Scase] = Box::leak(Box::new([case(), case()]));
         let address = cases.as_ptr().expose_provenance();
@@ -68,7 +69,7 @@ fn in_what_a_channel_operation_waits_with(test: Test) {
     });
 }
 
-/// A G by the name of its goroutine.
+/// Returns the G of the goroutine with this name.
 fn named(name: &str) -> *mut G {
     find(|gp| gp.ext.name.get().as_str() == name)
 }
@@ -78,7 +79,7 @@ fn before_it_begins(test: Test) {
     unsafe extern "C" fn never_switched_to(_: *mut Coro, _: *mut c_void) {}
     with_procs(test, 2, || {
         let c = (&raw const CORO).cast_mut();
-        // One pointer: a function may have several addresses.
+        // One pointer, because a function may have several addresses.
         let never: unsafe extern "C" fn(*mut c_void) = black_box(never);
         // SAFETY: this goroutine goes on all the same.
         unsafe {
@@ -98,7 +99,7 @@ fn before_it_begins(test: Test) {
             .name("generator")
             .pull(move |out| secrets.into_iter().for_each(|secret| out.yield_(secret)));
         keeps(named("generator"), 3);
-        // SAFETY: they end, or aren't switched to.
+        // SAFETY: the goroutines end, or never run.
         unsafe { proc::sched_enable_user(true) };
         drop(generator);
     });
@@ -113,7 +114,7 @@ fn after_it_has_ended(test: Test) {
         while unsafe { proc::readgstatus(gp) } != GDEAD {
             yield_now();
         }
-        // SAFETY: it has ended, and nobody takes its result meanwhile.
+        // SAFETY: the goroutine has ended, and nobody takes its result meanwhile.
         has(&unsafe { scanned(gp) }, 1);
         assert_eq!(handle.join().unwrap(), [BASE + 1; 3]);
         // SAFETY: nobody uses it again.
@@ -133,11 +134,11 @@ fn all_goroutines_are_found(test: Test) {
         let handles: Vec<_> = (0..100).map(start).collect();
         yield_now();
         let (mut all, mut again) = (Vec::new(), Vec::new());
-        // SAFETY: nothing but a list is made.
+        // SAFETY: the closure only makes a list.
         unsafe { proc::for_each_g(|gp| all.push(gp)) };
         proc::for_each_g_race(|gp| again.push(gp));
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
-        // Dead ones may have gone back to the system in between.
+        // Dead G's may have been given back in between.
         for gs in [&mut all, &mut again] {
             // SAFETY: G's, also when their pages read as zero.
             gs.retain(|&gp| !matches!(unsafe { proc::readgstatus(gp) }, GDEAD | GIDLE));

@@ -1,4 +1,4 @@
-//! A goroutine receives into its own stack, while another sends there and a third shrinks that
+//! A goroutine receives into its own stack, while another sends there, and a third shrinks that
 //! stack.
 
 use std::ffi::c_void;
@@ -22,17 +22,17 @@ tests! {
 /// How many times the stack is made smaller.
 const TIMES: usize = 20_000;
 
-/// Bytes that make the stack grow to two pages or more, and so far that the rest fits into a
-/// quarter.
+/// Returns the bytes that make the stack grow to two pages or more, and so far that everything else
+/// fits into a quarter of it.
 fn much() -> usize {
     let much = if cfg!(debug_assertions) { 60_000 } else { 15_000 };
     much.max(page_size())
 }
 
-/// A bound of what `receive` takes, with copies of a value.
+/// A bound for the stack of `receive`, with copies of a value.
 const FRAME: usize = if cfg!(debug_assertions) { 4096 } else { 2048 };
 
-/// The number of words of a value: a send of this length takes a while. All words are equal.
+/// The number of words of a value. Sending that many takes a while. All words are equal.
 const WORDS: usize = 32;
 static VALUE: Type = Type { size_: WORDS * size_of::<usize>(), align_: align_of::<usize>() };
 
@@ -62,17 +62,18 @@ unsafe extern "C" fn receiver(_: *mut c_void) {
     DONE.store(true, Ordering::Release);
 }
 
-/// Receives a value per round, until one is 0. Its stack grows before each.
+/// Receives a value per round, until a value is 0. Its stack grows before each.
 fn receive() {
     for round in 1.. {
         morestack_check!(much(), nothing);
-        // An address of the stack, in each word: all are adjusted, unless the value is there first.
+        // Each word is an address of the stack: a move adjusts all of them, unless the value has
+        // come before.
         let mut value = [0; WORDS];
         let place = &raw mut value;
         value.fill(place.expose_provenance());
         // SAFETY: a place for a value of the channel's type, which stays.
         unsafe { chanrecv1(channel(), place.cast()) };
-        // SAFETY: the place, wherever it is now.
+        // SAFETY: the place, at its present address.
         let value = unsafe { place.read_volatile() };
         if value == [0; WORDS] {
             break;
@@ -105,7 +106,7 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
         let shrinker = gosched::go(move || {
             while !DONE.load(Ordering::Acquire) {
                 let gp = RECEIVER.load(Ordering::Relaxed);
-                // SAFETY: while it has the scan bit, the G is ours.
+                // SAFETY: while the G has the scan bit, it is ours.
                 unsafe {
                     if proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
                         proc::shrinkstack(gp);
@@ -118,7 +119,7 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
         let mut sent = 0;
         let mut send = || {
             sent += 1;
-            // As a rule the receiver waits already, and its stack may be on the move.
+            // Usually the receiver waits already, and its stack may be moving.
             // SAFETY: a G, and a value of the channel's type.
             unsafe {
                 wait(|| proc::readgstatus(gp) & GWAITING != 0);
@@ -134,7 +135,7 @@ fn a_receiver_whose_stack_shrinks_gets_every_value() {
                 send();
             }
         }
-        // SAFETY: likewise; then nobody has the channel any more.
+        // SAFETY: likewise. After that, nobody uses the channel.
         unsafe {
             let value = [0_usize; WORDS];
             chansend1(Some(c), (&raw const value).cast());

@@ -1,4 +1,4 @@
-//! How large a goroutine's stack is by default, and for what that is enough.
+//! The default size of a goroutine's stack, and what it suffices for.
 
 use std::env;
 use std::ffi::{OsStr, c_void};
@@ -30,10 +30,10 @@ const SIZE: &str = "GOSCHED_STACK_SIZE";
 /// The default of a build with optimisation, whose frames are small.
 const SMALL: usize = 256 << 10;
 
-/// How much larger than its room a goroutine's stack may be.
+/// The most by which a goroutine's stack may exceed its room.
 const MORE: usize = 64 << 10;
 
-/// How much of it the goroutine's thread-locals may take.
+/// The most of the stack that the goroutine's thread-locals may take.
 const LOCALS: usize = 16 << 10;
 
 /// A value so large that a small stack has no room for nine copies.
@@ -47,7 +47,7 @@ fn check(value: &Large) {
     assert!(black_box(value).iter().all(|&byte| byte == 7));
 }
 
-/// Also without optimisation, and with stacks that are no larger for that.
+/// The same without optimisation, although the stacks are no larger for that.
 fn large_values_go_in_and_out(test: Test) {
     let process = || {
         test.process(|| {
@@ -78,11 +78,12 @@ fn large_values_go_in_and_out(test: Test) {
 /// A use of a channel for large values.
 type Use = fn(&Sender<Large>, &Receiver<Large>);
 
-/// Likewise for channels. `select!` puts its parts into the frame of its caller, and so needs the
+/// The same for channels. `select!` puts its parts into its caller's frame, and so needs the
 /// default size.
 fn large_values_go_through_channels(test: Test) {
     const MS: Duration = Duration::from_millis(1);
-    /// Each use is in a function of its own, as everything in a frame is there at once.
+    /// Each use is in a function of its own, because a frame holds everything of its function at
+    /// once.
     const USES: [Use; 6] = [
         |tx, _| tx.send(large()).unwrap(),
         |tx, _| assert!(tx.try_send(large()).is_err()),
@@ -129,7 +130,7 @@ fn size() -> usize {
 }
 
 unsafe extern "C" fn send_size(tx: *mut c_void) {
-    // SAFETY: the test passes a sender, which stays until this has sent.
+    // SAFETY: the test passes a sender, which stays until this has sent its value.
     unsafe { (*tx.cast::<Sender<usize>>()).send(size()).unwrap() }
 }
 
@@ -139,7 +140,7 @@ fn expect(expected: usize) {
     run(move || {
         let (tx, rx) = bounded(1);
         let arg = (&raw const tx).cast_mut().cast();
-        // SAFETY: the sender stays until it was used.
+        // SAFETY: the sender stays until it has been used.
         assert_eq!(unsafe { gosched_newproc_fixed(Some(send_size), arg, 0) }, 0);
         let sizes = [
             go(size).join().unwrap(),

@@ -1,4 +1,4 @@
-//! The word that compilers' checks compare rsp with: it is the running goroutine's guard, and 0 on
+//! The word with which compilers' checks compare rsp. It is the running goroutine's guard, and 0 on
 //! every other stack.
 
 use std::arch::asm;
@@ -32,13 +32,13 @@ fn limit() -> usize {
     limit
 }
 
-/// Sets it to what it shouldn't be.
+/// Sets the word to a wrong value.
 fn disturb(limit: usize) {
-    // SAFETY: a word that only checks look at.
+    // SAFETY: only checks read the word.
     unsafe { asm!("mov fs:[0x70], {}", in(reg) limit, options(nostack, preserves_flags)) };
 }
 
-/// A check that has failed, for a frame of `bytes`.
+/// Does what a failed check for a frame of `bytes` does.
 fn morestack(bytes: usize) {
     // SAFETY: it changes no register but these.
     unsafe {
@@ -46,10 +46,11 @@ fn morestack(bytes: usize) {
     }
 }
 
-/// What the word is, and the guard, while the goroutine is asked to stop.
+/// The word, and the guard, while the goroutine is asked to stop.
 const ASKED: usize = isize::MAX as usize - 1313;
 
-/// The guard of the running goroutine, which is what the word is, and the low end of its stack.
+/// Returns the guard of the running goroutine, which must equal the word, and the low end of its
+/// stack.
 #[track_caller]
 fn guard() -> (usize, usize) {
     loop {
@@ -60,7 +61,7 @@ fn guard() -> (usize, usize) {
             assert_eq!(limit, guard);
             return (guard, gp.stack.get().lo);
         }
-        // SAFETY: on a goroutine. Then nobody has asked.
+        // SAFETY: on a goroutine. After this the request is gone.
         unsafe { proc::gosched() };
     }
 }
@@ -98,10 +99,10 @@ fn g0_and_other_threads_have_none() {
         // SAFETY: the closures don't park.
         unsafe {
             assert_eq!(proc::systemstack(on_g0), (0, 0, 0));
-            guard(); // again, after systemstack
+            guard(); // once more, after systemstack
             let unwound = catch_unwind(|| proc::systemstack(|| panic!("through systemstack")));
             assert!(unwound.is_err());
-            guard(); // again, after an unwind through systemstack
+            guard(); // once more, after an unwind through systemstack
         }
     });
     assert_eq!(limit(), 0);
@@ -113,7 +114,7 @@ fn a_word_that_is_wrong_is_set_right() {
         disturb(WRONG);
         morestack(100);
         let limit = limit();
-        // Only a goroutine is asked to stop, also while its M is on g0.
+        // Only a goroutine is asked to stop, even while its M is on g0.
         let asked = limit == ASKED && !proc::getg().is_null();
         assert!(limit == right || asked, "{limit:#x}, and not {right:#x}");
     };
@@ -129,7 +130,7 @@ fn a_word_that_is_wrong_is_set_right() {
     corrected(0);
 }
 
-/// How far the stack of `moves` has moved, with a limit that was right before and after.
+/// How far the stack of `moves` has moved. The limit was right before and after.
 static MOVED: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn moves(_: *mut c_void) {
@@ -151,7 +152,7 @@ fn it_follows_a_stack_that_moves() {
 
 fn a_signal_handler_may_have_checks() {
     extern "C" fn handler(_: libc::c_int) {
-        // On the alternate stack, whatever the limit is compared to it: nothing happens.
+        // On the alternate stack, nothing happens, whatever the limit is.
         morestack(1 << 40);
         HANDLED.fetch_add(1, Ordering::Relaxed);
     }

@@ -18,7 +18,7 @@ tests! {
     children_take_no_threads
 }
 
-/// A child that goes on until its input is closed.
+/// Returns a child that runs until its input is closed.
 fn cat() -> Child {
     Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
 }
@@ -36,7 +36,7 @@ fn ends_of_children() {
             let mut child = cat();
             let (_input, pid) = (child.stdin.take(), child.id() as i32);
             let waits = on.start(move || child.wait().unwrap().signal());
-            // SAFETY: it is a child that nobody has waited for yet.
+            // SAFETY: the child hasn't been waited for yet.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             waits()
         });
@@ -85,7 +85,7 @@ fn by_identity() {
 
 fn who_is_no_child() {
     live(|| {
-        // SAFETY: nothing is asked for.
+        // SAFETY: no result is requested.
         unsafe {
             assert_eq!(result(libc::waitpid(1, ptr::null_mut(), 0) as isize), Err(libc::ECHILD));
             let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -102,7 +102,7 @@ fn who_is_no_child() {
 
 fn a_child_of_fork_waits_by_itself() {
     live(|| {
-        // It may be done before it is waited for.
+        // The child may end before it is waited for.
         for on in [On::Thread, On::Goroutine] {
             let parent = on.start(|| {
                 let (mut rx, mut tx) = io::pipe().unwrap();

@@ -1,4 +1,5 @@
-//! Closes of descriptors on which goroutines wait: those that are seen, and those that aren't.
+//! Closes of descriptors on which goroutines wait: closes that the runtime sees, and closes that it
+//! doesn't see.
 
 use std::fs::File;
 use std::io::Write;
@@ -20,7 +21,7 @@ tests! {
     a_child_keeps_a_description
 }
 
-/// A pair of sockets, and a goroutine that waits for the second.
+/// Returns a pair of sockets, and a goroutine that waits for the second.
 fn one_that_waits() -> (UnixStream, RawFd, gosched::JoinHandle<Result<usize, i32>>) {
     let (a, b) = UnixStream::pair().unwrap();
     let fd = at_a_high_number(b).into_raw_fd();
@@ -44,7 +45,7 @@ fn a_close_that_is_seen_ends_waits() {
             let (a, fd, waits) = one_that_waits();
             close(fd);
             assert_eq!(waits.join().unwrap(), Err(libc::EBADF));
-            // Nobody has the other end.
+            // The other end is closed.
             assert_eq!(send(&a, 1, libc::MSG_NOSIGNAL), Err(libc::EPIPE));
         }
     });
@@ -65,10 +66,10 @@ fn a_number_that_is_taken_ends_waits() {
             let waits = go_until_it_waits(move || recv(&fd, 1, 0));
             c.write_all(b"x").unwrap();
             assert_eq!(waits.join().unwrap(), Ok(1));
-            // SAFETY: it is this test's.
+            // SAFETY: the number is this test's.
             unsafe { libc::close(fd) };
         }
-        // The same number: nothing is done.
+        // The numbers are equal, so nothing is done.
         let fd = d.as_raw_fd();
         let waits = go_until_it_waits(move || recv(&fd, 1, 0));
         // SAFETY: the number is this test's.
@@ -85,7 +86,7 @@ fn a_number_that_is_taken_ends_waits() {
 fn a_range_that_is_closed_ends_waits() {
     live(|| {
         let (_a, fd, waits) = one_that_waits();
-        // SAFETY: no number from there on is anybody else's.
+        // SAFETY: all numbers from there on are this test's.
         assert_eq!(unsafe { libc::close_range(fd as u32, u32::MAX, 0) }, 0);
         assert_eq!(waits.join().unwrap(), Err(libc::EBADF));
     });
@@ -94,7 +95,7 @@ fn a_range_that_is_closed_ends_waits() {
 fn a_failed_dup_ends_none() {
     live(|| {
         let (mut a, fd, waits) = one_that_waits();
-        // SAFETY: it fails.
+        // SAFETY: the call fails.
         assert_eq!(result(unsafe { libc::dup2(99_999, fd) } as isize), Err(libc::EBADF));
         a.write_all(b"x").unwrap();
         assert_eq!(waits.join().unwrap(), Ok(1));
@@ -110,15 +111,15 @@ fn a_poll_sees_a_close() {
             // SAFETY: one such struct.
             (unsafe { libc::poll(&mut fds, 1, -1) }, fds.revents)
         });
-        // SAFETY: it is this test's.
+        // SAFETY: the number is this test's.
         unsafe { libc::close(fd) };
         assert_eq!(polls.join().unwrap(), (1, libc::POLLNVAL));
     });
 }
 
-/// Closes a descriptor inside the C library, where nobody sees it.
+/// Closes a descriptor inside the C library, where the runtime doesn't see it.
 fn close_unseen(fd: RawFd) {
-    // SAFETY: the descriptor is the caller's to close. A mode has to be one that it was opened for.
+    // SAFETY: the caller may close the descriptor. The mode must be one that it was opened for.
     unsafe {
         let mut files = [c"w", c"r"].into_iter().map(|mode| libc::fdopen(fd, mode.as_ptr()));
         let file = files.find(|file| !file.is_null());
@@ -126,7 +127,7 @@ fn close_unseen(fd: RawFd) {
     }
 }
 
-/// The description at this number, which is free, or the description's.
+/// Returns the description at this number, which is free, or is the description's already.
 fn at(fd: RawFd, description: OwnedFd) -> OwnedFd {
     if description.as_raw_fd() == fd {
         return description;
@@ -140,7 +141,7 @@ fn at(fd: RawFd, description: OwnedFd) -> OwnedFd {
     other
 }
 
-/// A new pair, the second of which has this number, which is free.
+/// Returns a new pair, whose second has this number, which is free.
 fn pair_at(fd: RawFd) -> (UnixStream, UnixStream) {
     let (a, b) = UnixStream::pair().unwrap();
     let (a, b) = if a.as_raw_fd() == fd { (b, a) } else { (a, b) };
@@ -152,7 +153,7 @@ fn a_number_is_used_again_after_an_unseen_close() {
         let (mut a, fd, waits) = one_that_waits();
         a.write_all(b"x").unwrap();
         assert_eq!(waits.join().unwrap(), Ok(1));
-        // What was a socket's is another's, then a pipe's, and then a socket's again.
+        // A socket's number goes to another socket, then to a pipe, and then to a socket again.
         close_unseen(fd);
         let (mut c, d) = pair_at(fd);
         for call in [read, |fd, len| recv(&fd, len, 0)] {
@@ -176,8 +177,7 @@ fn a_number_is_used_again_after_an_unseen_close() {
     });
 }
 
-/// The description that was registered lives on in a child, and becomes ready, after its number was
-/// closed.
+/// After the number was closed, the registered description lives on in a child, and becomes ready.
 fn a_child_keeps_a_description() {
     live(|| {
         let (mut a, b) = UnixStream::pair().unwrap();
@@ -189,13 +189,13 @@ fn a_child_keeps_a_description() {
             .spawn()
             .unwrap();
         a.write_all(b"x").unwrap();
-        // The child may have got it.
+        // The child may have received it.
         a.write_all(&[b'x'; 100]).unwrap();
         a.shutdown(std::net::Shutdown::Write).unwrap();
         let _ = waits.join().unwrap();
         assert!(child.wait().unwrap().success());
         let (mut a, b) = UnixStream::pair().unwrap();
-        // It outlives a test that fails, and then holds nothing of the test's output.
+        // The child outlives a failed test, and then must hold nothing of the test's output.
         let mut child = Command::new("sleep")
             .arg("3600")
             .stdin(OwnedFd::from(b.try_clone().unwrap()))
@@ -210,7 +210,7 @@ fn a_child_keeps_a_description() {
         close_unseen(fd);
         let (mut c, d) = pair_at(fd);
         let waits = go_until_it_waits(move || recv(&d, 8, 0));
-        // Of the old description: nobody reads it.
+        // This is for the old description, which nobody reads.
         a.write_all(b"old").unwrap();
         c.write_all(b"new!").unwrap();
         assert_eq!(waits.join().unwrap(), Ok(4));

@@ -1,5 +1,5 @@
-//! What tests of waits for descriptors share. A thread is the measure: it does in the kernel what a
-//! goroutine does here.
+//! Functions that tests of waits for descriptors share. Goroutines are compared with threads, which
+//! wait in the kernel.
 
 use std::fmt::Debug;
 use std::io;
@@ -18,7 +18,7 @@ pub fn live(main: impl FnOnce() + Send) {
     run(main);
 }
 
-/// How often goroutines have parked at descriptors.
+/// Returns how often goroutines have parked at descriptors.
 pub fn parks() -> u64 {
     match metrics::read("/gosched/std/descriptors:waits") {
         Some(Value::Uint64(count)) => count,
@@ -39,11 +39,11 @@ pub enum On {
     Goroutine,
 }
 
-/// What runs there, and its end.
+/// Waits for the end of code that was started, and returns its result.
 pub type Started<T> = Box<dyn FnOnce() -> T>;
 
 impl On {
-    /// Starts `f`, and goes on at once.
+    /// Starts `f`, and returns at once.
     pub fn begin<T: Send + 'static>(self, f: impl FnOnce() -> T + Send + 'static) -> Started<T> {
         match self {
             On::Goroutine => {
@@ -57,7 +57,7 @@ impl On {
         }
     }
 
-    /// Starts `f`, and goes on when it waits, as far as that can be known of a thread.
+    /// Starts `f`, and returns when it waits, as far as that can be known of a thread.
     pub fn start<T: Send + 'static>(self, f: impl FnOnce() -> T + Send + 'static) -> Started<T> {
         match self {
             On::Goroutine => {
@@ -73,8 +73,8 @@ impl On {
     }
 }
 
-/// Fails unless `f` returns the same, this, where it starts its code on threads and on goroutines;
-/// and unless goroutines have parked meanwhile.
+/// Fails unless `f` returns `expected` where it starts its code on threads and where it starts it
+/// on goroutines, and unless goroutines have parked meanwhile.
 #[track_caller]
 pub fn same_on_both<T: PartialEq + Debug>(expected: T, f: impl Fn(On) -> T) {
     assert_eq!(f(On::Thread), expected, "on threads");
@@ -83,20 +83,20 @@ pub fn same_on_both<T: PartialEq + Debug>(expected: T, f: impl Fn(On) -> T) {
     assert!(parks() > before, "nobody has parked");
 }
 
-/// The same for calls that wait in the kernel, or don't wait.
+/// Does the same for calls that wait in the kernel, or don't wait.
 #[track_caller]
 pub fn same_where_nobody_parks<T: PartialEq + Debug>(expected: T, f: impl Fn(On) -> T) {
     assert_eq!(f(On::Thread), expected, "on threads");
     assert_eq!(f(On::Goroutine), expected, "on goroutines");
 }
 
-/// What a call has returned, or the number of its error.
+/// Converts a call's return value to its result, or to the number of its error.
 pub fn result(ret: isize) -> Result<usize, i32> {
     usize::try_from(ret).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap())
 }
 
-/// The same file at a high number, which is nobody else's when it is closed. The lowest number that
-/// is free may be the monitor's for a moment, as it looks into files of the system's.
+/// Returns the same file at a high number, which stays free after the close. The lowest free number
+/// may be the monitor's for a moment, when it reads files of the system's.
 pub fn at_a_high_number(file: impl AsFd) -> OwnedFd {
     // SAFETY: a new number.
     unsafe { OwnedFd::from_raw_fd(libc::fcntl(file.as_fd().as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100)) }
@@ -126,7 +126,7 @@ pub fn write(fd: RawFd, len: usize) -> Result<usize, i32> {
     result(unsafe { libc::write(fd, bytes.as_ptr().cast(), len) })
 }
 
-/// Whether the description is in non-blocking mode.
+/// Returns whether the description is in non-blocking mode.
 pub fn is_nonblocking(file: &impl AsRawFd) -> bool {
     // SAFETY: no memory is passed.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) & libc::O_NONBLOCK != 0 }

@@ -1,4 +1,4 @@
-//! std in an exploration: its clocks and its random numbers are the run's.
+//! std in an exploration: its clocks and its random numbers belong to the run.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -56,8 +56,8 @@ fn clocks_jump() {
     });
 }
 
-/// The crate's own clock is std's, to the nanosecond: a wait until the time of one has ended by the
-/// other.
+/// The crate's own clock equals std's, to the nanosecond: a wait that ends by one clock has ended
+/// by the other.
 fn clocks_are_one() {
     in_runs(|| {
         for _ in 0..3 {
@@ -68,7 +68,7 @@ fn clocks_are_one() {
     });
 }
 
-/// What a program makes of the day is the same in each run.
+/// A program that uses the date does the same in each run.
 fn each_run_begins_on_the_same_day() {
     in_runs(|| {
         let day = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -104,7 +104,7 @@ fn a_receive_with_a_limit() {
     });
 }
 
-/// C code waits until a time of the clock of day.
+/// C code waits for a time of the realtime clock.
 fn limits_by_the_clock_of_day() {
     in_runs(|| {
         let begun = Instant::now();
@@ -125,7 +125,7 @@ fn limits_by_the_clock_of_day() {
     });
 }
 
-/// A loop that waits with what is left until an `Instant` ends.
+/// A loop that waits for the rest of the time until an `Instant`.
 fn a_wait_until_an_instant() {
     in_runs(|| {
         let state = Arc::new((Mutex::new(0), Condvar::new()));
@@ -180,7 +180,7 @@ fn random_numbers_differ() {
     assert!(!seen.contains(&outside) && random() != outside);
 }
 
-/// What crates do that don't call `getrandom` and `clock_gettime` by their names.
+/// Crates may call neither `getrandom` nor `clock_gettime` by name.
 fn random_numbers_by_the_system_call() {
     static SEEN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
     let random = || {
@@ -197,7 +197,7 @@ fn random_numbers_by_the_system_call() {
     assert!(seen.len() > 1 && seen.iter().all(|number| *number == seen[0]) && random() != seen[0]);
 }
 
-/// The kernel's errors are an exploration's, too.
+/// An exploration returns the kernel's errors, too.
 fn random_numbers_that_cannot_be() {
     in_runs(|| {
         let mut number = 0_u64;
@@ -214,7 +214,7 @@ fn random_numbers_that_cannot_be() {
     });
 }
 
-/// A schedule has another goroutine run there, too.
+/// Some schedule runs another goroutine there.
 fn a_wake_of_nobody_is_a_point() {
     park_std_waits().unwrap();
     let found = Explorer::new().iterations(1_000).check(|| {
@@ -229,7 +229,7 @@ fn a_wake_of_nobody_is_a_point() {
     assert_eq!(found.unwrap_err().kind(), FailureKind::Panic);
 }
 
-/// What a clock says, in nanoseconds.
+/// Returns a clock's time, in nanoseconds.
 fn time_of(clock: libc::clockid_t, by_system_call: bool) -> i64 {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the time is read when it is written.
@@ -243,7 +243,7 @@ fn time_of(clock: libc::clockid_t, by_system_call: bool) -> i64 {
     }
 }
 
-/// What the clock says in the kernel: what is left of a timer on it.
+/// Returns the clock's time in the kernel: what is left of a timer on it.
 fn time_in_kernel(clock: libc::clockid_t) -> i64 {
     const END: i64 = 1 << 32;
     // SAFETY: a timer of our own, and places for times.
@@ -258,13 +258,13 @@ fn time_in_kernel(clock: libc::clockid_t) -> i64 {
     }
 }
 
-/// Whether the clock says the kernel's time.
+/// Returns whether the clock shows the kernel's time.
 fn is_real(clock: libc::clockid_t) -> bool {
     let (before, here, after) = (time_in_kernel(clock), time_of(clock, false), time_in_kernel(clock));
     before <= here && here <= after
 }
 
-/// What an exploration has in place of the kernel's.
+/// The clocks that an exploration replaces.
 const CLOCKS: [libc::clockid_t; 2] = [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME];
 
 fn time_is_real() -> bool {
@@ -283,11 +283,12 @@ fn threads_have_the_real_time() {
     run(|| assert!(time_is_real()));
 }
 
-/// Its waits are the kernel's, so its clock is, too: a loop that waits until a time ends.
+/// Its waits are the kernel's. So its clock is the kernel's, too: otherwise a loop that waits for a
+/// time might never end.
 fn a_goroutine_that_cannot_park_has_the_real_time() {
     park_std_waits().unwrap();
     let explored = Explorer::new().iterations(3).check(|| {
-        // SAFETY: it uses no thread-local of others across a wait.
+        // SAFETY: the goroutine keeps nothing from a thread-local across a wait.
         let builder = unsafe { Builder::new().shared_locals() };
         let waits = builder.go(|| {
             let end = Instant::now() + Duration::from_millis(5);
@@ -301,7 +302,7 @@ fn a_goroutine_that_cannot_park_has_the_real_time() {
     explored.unwrap();
 }
 
-/// It keeps the only processor, and so ends the run.
+/// The goroutine keeps the only processor, which ends the run.
 fn a_wait_in_the_kernel_is_told_of(test: Test) {
     let process = test.process(|| {
         park_std_waits().unwrap();

@@ -1,4 +1,4 @@
-//! Reads and writes of what is no socket.
+//! Reads and writes of files that aren't sockets.
 
 use std::fmt::Debug;
 use std::fs::{self, File};
@@ -64,8 +64,8 @@ fn pipes() {
     });
 }
 
-/// Whether a call can say that it doesn't wait (`RWF_NOWAIT`). In an emulator it can't. Then a pipe
-/// is polled first, and a write of more than it has room for waits in the kernel.
+/// Returns whether a call can be told not to wait (`RWF_NOWAIT`). In an emulator it can't. Then a
+/// pipe is polled first, and a write of more than its room waits in the kernel.
 fn calls_need_not_wait() -> bool {
     let (rx, _tx) = io::pipe().unwrap();
     let mut byte = 0_u8;
@@ -169,10 +169,10 @@ fn numbers_of_events() {
     });
 }
 
-/// A pair of terminals: the master, and the end that a program has.
+/// Returns a pair of terminals: the master, and the program's end.
 fn terminal() -> (File, File) {
     let (mut master, mut end) = (-1, -1);
-    // SAFETY: the descriptors are new, and nothing but these is asked for.
+    // SAFETY: the descriptors are new, and the call returns nothing else.
     unsafe {
         let ret = libc::openpty(&mut master, &mut end, ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         assert_eq!(ret, 0);
@@ -188,7 +188,7 @@ fn a_terminal() {
             let reader = on.start(move || read(a.as_raw_fd(), 80));
             master.write_all(b"hello\n").unwrap();
             let first = reader();
-            // The second time it is known what it is.
+            // The second time, the kind of file is known.
             let reader = on.start(move || read(b.as_raw_fd(), 80));
             master.write_all(b"bye\n").unwrap();
             vec![first, reader()]
@@ -235,7 +235,7 @@ fn files_are_plain() {
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
         assert_eq!(read(null.as_raw_fd(), 1), Ok(0));
         assert_eq!(write(null.as_raw_fd(), LARGE), Ok(LARGE));
-        // A signal may end that one sooner.
+        // A signal may end this read early.
         let zeros = File::open("/dev/zero").unwrap();
         assert!(read(zeros.as_raw_fd(), LARGE).is_ok_and(|read| read > 0));
         assert_eq!(parks(), 0);
@@ -254,7 +254,8 @@ fn mistakes_are_the_kernel_s() {
         assert_eq!(send(&tx, 1, 0), Err(libc::ENOTSOCK));
         assert_eq!(read(rx.as_raw_fd(), 0), Ok(0));
         (&tx).write_all(b"x").unwrap();
-        // SAFETY: the kernel says that there is no such memory, or no such buffers.
+        // SAFETY: the kernel returns an error: there is no such memory, or there are no such
+        // buffers.
         unsafe {
             let nowhere = ptr::without_provenance_mut(8);
             assert_eq!(result(libc::read(rx.as_raw_fd(), nowhere, 1)), Err(libc::EFAULT));
@@ -282,7 +283,7 @@ fn hundreds_of_pipes_take_no_threads() {
     });
 }
 
-/// As C code calls it that was compiled with `_FORTIFY_SOURCE`.
+/// The calls of C code that was compiled with `_FORTIFY_SOURCE`.
 fn buffers_that_are_too_small(test: Test) {
     unsafe extern "C" {
         fn __read_chk(fd: i32, buf: *mut std::ffi::c_void, len: usize, room: usize) -> isize;

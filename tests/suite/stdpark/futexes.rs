@@ -1,4 +1,4 @@
-//! The operations of `futex` on goroutines: what each returns is what the kernel returns.
+//! The operations of `futex` on goroutines: each returns what the kernel returns.
 
 use std::ffi::c_long;
 use std::io;
@@ -37,18 +37,18 @@ pub const WAIT: i32 = libc::FUTEX_WAIT | PRIVATE;
 pub const WAKE: i32 = libc::FUTEX_WAKE | PRIVATE;
 const ALL: u32 = u32::MAX;
 
-/// What a call returns, or errno.
+/// Returns a call's result, or errno.
 fn result(ret: c_long) -> Result<u32, i32> {
     let errno = || io::Error::last_os_error().raw_os_error().unwrap();
     u32::try_from(ret).map_err(|_| errno())
 }
 
-/// A time.
+/// Converts a time.
 fn timespec(time: Duration) -> libc::timespec {
     libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
 }
 
-/// What a clock says.
+/// Returns a clock's time.
 fn clock(id: libc::clockid_t) -> Duration {
     let mut time = timespec(Duration::ZERO);
     // SAFETY: the kernel writes the time.
@@ -56,7 +56,7 @@ fn clock(id: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// A wait with these bits, for the relative time, or until the absolute one.
+/// Waits with these bits, for the relative time, or until the absolute one.
 pub fn wait_op(op: i32, word: &AtomicU32, value: u32, time: Option<Duration>, bits: u32) -> Result<(), i32> {
     let time = time.map(timespec);
     let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -78,7 +78,7 @@ pub fn wait_bits(word: &AtomicU32, value: u32, bits: u32) -> Result<(), i32> {
     wait_op(libc::FUTEX_WAIT_BITSET | PRIVATE, word, value, None, bits)
 }
 
-/// A wake; how many were woken.
+/// Wakes waiters. Returns how many were woken.
 pub fn wake(op: i32, word: &AtomicU32, n: u32) -> u32 {
     // SAFETY: no memory is read.
     result(unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, n) }).unwrap()
@@ -90,7 +90,7 @@ pub fn wake_bits(word: &AtomicU32, n: u32, bits: u32) -> u32 {
     result(unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, n, nothing, nothing, bits) }).unwrap()
 }
 
-/// Wakes `n`, and moves `most`, if the word is still `value`.
+/// Wakes `n` waiters, and moves up to `most`, if the word still is `value`.
 pub fn cmp_requeue(from: &AtomicU32, n: u32, most: u32, to: &AtomicU32, value: u32) -> Result<u32, i32> {
     let op = libc::FUTEX_CMP_REQUEUE | PRIVATE;
     // SAFETY: the words outlive the call.
@@ -105,7 +105,7 @@ pub fn wake_op(word: &AtomicU32, n: u32, other: &AtomicU32, n2: u32, code: u32) 
     result(ret).unwrap()
 }
 
-/// So many goroutines that wait at a word of 0, and have parked.
+/// Returns `n` goroutines that wait at a word of 0, and have parked.
 fn waiters(word: &'static AtomicU32, n: u64) -> Vec<JoinHandle<Result<(), i32>>> {
     let before = parks();
     let handles = (0..n).map(|_| go(|| wait(word, 0))).collect();
@@ -131,7 +131,7 @@ fn each_wake_is_counted(test: Test) {
         static WORD: AtomicU32 = AtomicU32::new(0);
         assert_eq!(wake(WAKE, &WORD, 1), 0);
         let handles = waiters(&WORD, 5);
-        // The kernel wakes one, too, if it is asked for none.
+        // The kernel wakes one waiter even if it is asked for none.
         assert_eq!(wake(WAKE, &WORD, 0), 1);
         assert_eq!(wake(WAKE, &WORD, 2), 2);
         assert_eq!(wake(WAKE, &WORD, i32::MAX as u32), 2);
@@ -167,7 +167,7 @@ fn some_are_moved(test: Test) {
     });
 }
 
-/// Between each two of many words, some of which have the same bucket.
+/// Waiters are moved between each two of many words, some of which share a bucket.
 fn who_was_moved_is_found(test: Test) {
     live_with_one_p_and_several(test, || {
         static WORDS: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
@@ -176,7 +176,7 @@ fn who_was_moved_is_found(test: Test) {
             assert_eq!(cmp_requeue(&pair[0], 0, 9, &pair[1], 0), Ok(2));
             assert_eq!(wake(WAKE, &pair[0], 9), 0);
         }
-        // To itself.
+        // Moves waiters from a word to itself.
         assert_eq!(cmp_requeue(&WORDS[63], 0, 9, &WORDS[63], 0), Ok(2));
         assert_eq!(wake(WAKE, &WORDS[63], 9), 2);
         all_woken(handles);
@@ -205,18 +205,18 @@ fn a_word_is_changed_and_others_woken(test: Test) {
         let code = |op, arg, cmp, cmparg| (op << 28 | cmp << 24 | arg << 12 | cmparg) as u32;
         let mut handles = waiters(&ONE, 3);
         handles.extend(waiters(&OTHER, 3));
-        // It isn't greater than 0.
+        // The value isn't greater than 0.
         let add = code(libc::FUTEX_OP_ADD, 5, libc::FUTEX_OP_CMP_GT, 0);
         assert_eq!(wake_op(&ONE, 1, &OTHER, 9, add), 1);
         assert_eq!(OTHER.load(Ordering::Relaxed), 5);
-        // 5 is, as is 5 & !4; and 1 << 3.
+        // 5 is greater, as are 5 & !4 and 1 << 3.
         let clear = code(libc::FUTEX_OP_ANDN, 4, libc::FUTEX_OP_CMP_GT, 0);
         assert_eq!(wake_op(&ONE, 1, &OTHER, 1, clear), 2);
         assert_eq!(OTHER.load(Ordering::Relaxed), 1);
         let shift = code(libc::FUTEX_OP_OR | libc::FUTEX_OP_OPARG_SHIFT, 3, libc::FUTEX_OP_CMP_EQ, 1);
         assert_eq!(wake_op(&ONE, 1, &OTHER, 9, shift), 3);
         assert_eq!(OTHER.load(Ordering::Relaxed), 9);
-        // -1, as an argument of 12 bits.
+        // This is -1, as an argument of 12 bits.
         let less = code(libc::FUTEX_OP_SET, 0xfff, libc::FUTEX_OP_CMP_LT, 0xfff);
         assert_eq!(wake_op(&ONE, 1, &OTHER, 9, less), 0);
         assert_eq!(OTHER.load(Ordering::Relaxed), u32::MAX);
@@ -228,7 +228,7 @@ fn limits_by_both_clocks(test: Test) {
     live_with_one_p_and_several(test, || {
         let word = AtomicU32::new(0);
         let short = Duration::from_millis(1);
-        // If this thread has no processor for so long, the time is over before the wait.
+        // If this thread gets no processor for that long, the time is over before the wait.
         while parks() == 0 {
             assert_eq!(wait_for(&word, 0, short), Err(libc::ETIMEDOUT));
         }
@@ -266,7 +266,7 @@ fn what_the_kernel_refuses() {
     });
 }
 
-/// They are other words, by definition: a private wake doesn't find who waits for one.
+/// These are other words, by definition: a private wake doesn't find a waiter for one.
 fn words_of_other_processes_are_the_kernels() {
     run_live(|| {
         static WORD: AtomicU32 = AtomicU32::new(0);
@@ -288,7 +288,7 @@ fn threads_and_goroutines_at_one_word(test: Test) {
                 thread::spawn(move || tx.send(wait(&WORD, 0)).unwrap())
             })
             .collect();
-        // Each wakes one, in whichever order; none wakes more than there are.
+        // Each call wakes one, in any order. None wakes more than there are.
         let mut woken = 0;
         while woken < 6 {
             woken += wake(WAKE, &WORD, 1);
@@ -316,7 +316,7 @@ fn calls_that_came_later(test: Test) {
         reserved: u32,
     }
 
-    // An older kernel doesn't have them, nor do emulators.
+    // Older kernels don't have these calls, nor do emulators.
     // SAFETY: no memory is read.
     let known = unsafe { libc::syscall(SYS_FUTEX_WAKE, &AtomicU32::new(0), ALL as usize, 1, PRIVATE_U32) };
     if emulator().is_some() || known != 0 {

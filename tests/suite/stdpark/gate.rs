@@ -1,4 +1,4 @@
-//! Where a goroutine may not park, and where a wake is left to others.
+//! Cases in which a goroutine may not park, and in which a wake is left to other threads.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -33,7 +33,7 @@ tests! {
     handlers_by_other_names
 }
 
-/// Two goroutines that wait for each other.
+/// Makes two goroutines wait for each other.
 fn meet() {
     let barrier = Barrier::new(2);
     gosched::scope(|s| {
@@ -42,7 +42,7 @@ fn meet() {
     });
 }
 
-/// A goroutine waits for this one until it has parked.
+/// Makes a goroutine wait for this one until it has parked.
 fn one_parks() {
     let before = parks();
     let (tx, rx) = mpsc::channel();
@@ -108,7 +108,7 @@ fn who_blocks_its_thread_keeps_it() {
 fn who_shares_locals_keeps_its_thread() {
     run_live(|| {
         static BARRIER: Barrier = Barrier::new(2);
-        // SAFETY: it keeps nothing that is a thread's.
+        // SAFETY: the goroutine keeps nothing of its thread's.
         let shares = unsafe { Builder::new().shared_locals() };
         let handle = shares.go(|| BARRIER.wait().is_leader()).unwrap();
         blocking(|| BARRIER.wait());
@@ -119,7 +119,8 @@ fn who_shares_locals_keeps_its_thread() {
 
 /// Runs `f` in a child that `make` makes, and waits for its end.
 fn in_child(make: unsafe extern "C" fn() -> libc::pid_t, f: impl FnOnce()) {
-    // SAFETY: the child is this thread alone; it calls what needs no other, and ends.
+    // SAFETY: the child is this thread alone. It calls only functions that need no other thread,
+    // and ends.
     let child = unsafe { make() };
     assert!(child >= 0);
     if child == 0 {
@@ -133,10 +134,10 @@ fn in_child(make: unsafe extern "C" fn() -> libc::pid_t, f: impl FnOnce()) {
     assert_eq!((ended, libc::WEXITSTATUS(status)), (child, 7));
 }
 
-/// Why an emulator can't run children of a process that has threads.
+/// Why an emulator can't run a child of a process with threads.
 const ITS_THREADS: &str = "threads of its own are missing in a child";
 
-/// The child has no other thread: if one of these parked, it would stand still.
+/// The child has no other thread: if a wait parked, the child would stand still.
 fn a_child_of_fork_has_its_own_waits(test: Test) {
     if test.skipped_in_emulator(ITS_THREADS) {
         return;
@@ -176,7 +177,7 @@ fn a_child_of_vfork_has_its_own_memory(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Where the handler's frame was, and what it is to do.
+/// The address of the handler's frame, and the handler's task.
 static FRAME: AtomicU64 = AtomicU64::new(0);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
@@ -196,8 +197,8 @@ fn handle(signal: Signal, handler: extern "C" fn(c_int)) {
     }
 }
 
-/// Sends this thread a signal, and fails unless it is handled elsewhere than on the goroutine's
-/// stack.
+/// Sends this thread a signal, and fails unless the signal is handled on another stack than the
+/// goroutine's.
 fn handled_elsewhere(signal: Signal) {
     super::super::signal::raise(signal);
     // SAFETY: the running G.
@@ -235,7 +236,7 @@ extern "C" fn sleep_and_wait(_: c_int) {
     thread::sleep(Duration::from_micros(1));
     thread::yield_now();
     let waits = || futexes::wait_for(&WORD, 0, Duration::from_micros(1));
-    // In the kernel, where another signal may end it.
+    // This waits in the kernel, where another signal may end it.
     assert!(matches!(waits(), Err(libc::ETIMEDOUT | libc::EINTR)));
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
@@ -264,7 +265,7 @@ fn a_handler_may_wake() {
     });
 }
 
-/// A handler interrupts anything: a wake, a wait, and the scheduler.
+/// A handler may interrupt anything: a wake, a wait, and the scheduler.
 fn what_handlers_wake_is_not_forgotten(test: Test) {
     if test.skipped_in_emulator("signals come rarely") {
         return;
@@ -274,7 +275,7 @@ fn what_handlers_wake_is_not_forgotten(test: Test) {
             handle(Signal::USR1, wake_one);
             let signals = thread::spawn(|| {
                 for _ in 0..2_000 {
-                    // SAFETY: passes no memory. Any thread of the process may get it.
+                    // SAFETY: no memory is passed. Any thread of the process may get the signal.
                     unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
                     thread::yield_now();
                 }
@@ -291,7 +292,8 @@ fn what_handlers_wake_is_not_forgotten(test: Test) {
                 }
             });
             blocking(|| signals.join()).unwrap();
-            // One more, after all that was merged by the kernel: so there is one to wait for.
+            // Sends one more signal, as the kernel may have merged all others: so there is one to
+            // wait for.
             let seen = WORD.load(Ordering::SeqCst);
             let waits =
                 go(
@@ -307,7 +309,7 @@ fn what_handlers_wake_is_not_forgotten(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// All goroutines wait, on a process without other threads. A handler wakes one.
+/// All goroutines wait, in a process without other threads. A handler wakes one.
 fn a_handler_may_end_what_looks_like_a_deadlock(test: Test) {
     if test.deadlock_unseen() {
         return;
@@ -340,7 +342,7 @@ fn handlers_by_other_names() {
             handled_elsewhere(Signal::USR1);
             assert_eq!(__sysv_signal(libc::SIGUSR1, handler), handler);
             handled_elsewhere(Signal::USR1);
-            // It was called once, and isn't there any more.
+            // The handler was called once, and isn't installed any more.
             assert_eq!(libc::signal(libc::SIGUSR1, libc::SIG_IGN), libc::SIG_DFL);
             assert_eq!(libc::signal(libc::SIGUSR1, libc::SIG_ERR), libc::SIG_ERR);
             assert_eq!(libc::signal(libc::SIGUSR1, libc::SIG_DFL), libc::SIG_IGN);

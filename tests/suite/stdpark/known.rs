@@ -1,5 +1,5 @@
-//! Connections that have waited often: a wait asks nothing any more, and what the program sets is
-//! heeded all the same.
+//! Connections on which goroutines have waited often: a wait makes no more queries, but still heeds
+//! what the program sets.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -49,14 +49,14 @@ tests! {
 
 const LARGE: usize = 4 << 20;
 
-/// Two connected sockets: one that was connected, and one that was accepted.
+/// Returns two connected sockets: one that has connected, and one that was accepted.
 fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (a, listener.accept().unwrap().0)
 }
 
-/// Has goroutines wait for what comes from `a`, until the socket of `b` is known.
+/// Makes goroutines wait for data from `a`, until the socket of `b` is known.
 fn become_known(a: &mut TcpStream, b: TcpStream) -> TcpStream {
     (0..3).fold(b, |mut b, _| {
         let waits = go_until_it_waits(move || {
@@ -69,14 +69,14 @@ fn become_known(a: &mut TcpStream, b: TcpStream) -> TcpStream {
     })
 }
 
-/// A connection whose second socket is known.
+/// Returns a connection whose second socket is known.
 fn known_pair() -> (TcpStream, TcpStream) {
     let (mut a, b) = pair();
     let b = become_known(&mut a, b);
     (a, b)
 }
 
-/// Sets non-blocking mode by a call that nobody sees.
+/// Sets non-blocking mode by a call that the runtime doesn't see.
 fn set_unseen(socket: &impl AsRawFd) {
     // SAFETY: no memory is passed.
     let ret = unsafe { libc::syscall(libc::SYS_fcntl, socket.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
@@ -84,7 +84,7 @@ fn set_unseen(socket: &impl AsRawFd) {
     assert!(is_nonblocking(socket));
 }
 
-/// A goroutine that reads waits, though the socket is in non-blocking mode.
+/// Returns whether a read waits although the socket is in non-blocking mode.
 fn is_known(a: &mut TcpStream, b: TcpStream) -> bool {
     set_unseen(&b);
     let reader = go_until_it_waits(move || recv(&b, 1, 0));
@@ -96,7 +96,7 @@ fn is_known(a: &mut TcpStream, b: TcpStream) -> bool {
     waits
 }
 
-/// Runs `main` in a process where no wait begins anew: what isn't seen is never heeded.
+/// Runs `main` in a process where no wait begins anew: a change that isn't seen is never heeded.
 fn without_a_watch(test: Test, main: impl FnOnce() + Send) {
     test.process(|| live(main)).env("GODEBUG", "period=100000").end().with("exit status: 0");
 }
@@ -138,7 +138,7 @@ fn a_connection_with_a_duplicate_is_asked(test: Test) {
     });
 }
 
-/// A socket that has a duplicate before it is connected.
+/// The socket has a duplicate before it is connected.
 fn a_duplicate_from_before(test: Test) {
     without_a_watch(test, || {
         for connects_the_duplicate in [false, true] {
@@ -168,7 +168,7 @@ fn a_duplicate_from_before(test: Test) {
     });
 }
 
-/// Nobody could see the duplicate.
+/// The runtime couldn't see the duplicate.
 fn a_duplicate_from_before_waits_park(test: Test) {
     let process = test.process(|| {
         let (mut a, b) = pair();
@@ -227,7 +227,7 @@ fn non_blocking_mode_of_a_duplicate(test: Test) {
     });
 }
 
-/// Writes until that fails.
+/// Writes until a write fails.
 fn fill(mut to: &TcpStream) -> io::Result<()> {
     loop {
         to.write_all(&[0; 1 << 16])?;
@@ -241,7 +241,7 @@ fn times(test: Test) {
         assert_eq!(kind(read_one(&b)), ErrorKind::WouldBlock);
         b.set_read_timeout(None).unwrap();
         let mut b = become_known(&mut a, b);
-        // A time for writes is none for reads.
+        // A timeout for writes isn't one for reads.
         b.set_write_timeout(Some(MS)).unwrap();
         let reader = go_until_it_waits(move || {
             read_one(&b).unwrap();
@@ -250,7 +250,7 @@ fn times(test: Test) {
         a.write_all(b"1").unwrap();
         b = reader.join().unwrap();
         assert_eq!(kind(fill(&b)), ErrorKind::WouldBlock);
-        // It was set before the reads have asked.
+        // The timeout was set before the reads have asked for it.
         let (mut a, b) = pair();
         b.set_write_timeout(Some(MS)).unwrap();
         let b = become_known(&mut a, b);
@@ -269,7 +269,7 @@ fn a_change_that_nobody_sees(test: Test) {
     process.env("GODEBUG", "period=5").end().with("exit status: 0");
 }
 
-/// A writer is old, though a reader begins to wait again and again.
+/// A writer has waited for long, though a reader begins to wait again and again.
 fn a_change_that_nobody_sees_beside_a_busy_reader(test: Test) {
     let process = test.process(|| {
         live(|| {
@@ -283,7 +283,7 @@ fn a_change_that_nobody_sees_beside_a_busy_reader(test: Test) {
                 }
             });
             set_unseen(&*b);
-            // It is full at some time, and waits.
+            // At some point the socket is full, and the send waits.
             assert!(send(&*b, 64 * LARGE, 0).unwrap() < 64 * LARGE);
             b.shutdown(Shutdown::Both).unwrap();
             reader.join().unwrap();
@@ -340,7 +340,7 @@ fn long_talks(test: Test) {
     });
 }
 
-/// Each side sends more than there is room for, and reads what the other sends.
+/// Each side sends more than there is room for, and reads the other's data.
 fn both_directions_at_once(test: Test) {
     live_with_one_p_and_several(test, || {
         let (a, b) = known_pair();
@@ -380,7 +380,7 @@ fn five_readers_of_a_known_connection(test: Test) {
     });
 }
 
-/// Others wait for the same when a writer's wait might have the socket known.
+/// Others wait for the same data when a writer's wait might make the socket known.
 fn two_readers_beside_a_writer(test: Test) {
     without_a_watch(test, || {
         let (mut a, b) = pair();
@@ -400,7 +400,7 @@ fn two_readers_beside_a_writer(test: Test) {
     });
 }
 
-/// A part of the buffers is sent at once, and there is room for the rest.
+/// A part of the buffers is sent at once, and the rest when there is room.
 fn many_buffers(test: Test) {
     without_a_watch(test, || {
         let (mut a, mut b) = known_pair();
@@ -412,14 +412,14 @@ fn many_buffers(test: Test) {
     });
 }
 
-/// A send ends before what isn't mapped, and doesn't wait for room.
+/// A send ends before memory that isn't mapped, and doesn't wait for room.
 fn a_buffer_that_is_not_there(test: Test) {
     if test.skipped_in_emulator("it looks at the whole buffer first") {
         return;
     }
     without_a_watch(test, || {
         let (_a, b) = known_pair();
-        // SAFETY: a new mapping, of which a part is unmapped again.
+        // SAFETY: a new mapping, a part of which is unmapped again.
         let sent = unsafe {
             let (len, access) = (8 << 16, libc::PROT_READ | libc::PROT_WRITE);
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -431,7 +431,7 @@ fn a_buffer_that_is_not_there(test: Test) {
     });
 }
 
-/// A mode and a time that are set meanwhile are for the next call.
+/// A mode and a timeout that are set meanwhile apply to the next call.
 fn a_call_in_progress_goes_on_as_it_began(test: Test) {
     without_a_watch(test, || {
         let changes: [fn(&TcpStream); 2] =
@@ -442,7 +442,7 @@ fn a_call_in_progress_goes_on_as_it_began(test: Test) {
             let writes = b.clone();
             let writer = go_until_it_waits(move || send(&*writes, 4 * LARGE, 0));
             change(&b);
-            // Its wait ends and begins again.
+            // The call's wait ends and begins again.
             for _ in 0..4 {
                 a.read_exact(&mut vec![0; LARGE]).unwrap();
                 thread::sleep(5 * MS);
@@ -461,7 +461,7 @@ fn a_poll_beside_a_reader(test: Test) {
         let polls = b.clone();
         let poll = go_until_it_waits(move || {
             let mut one = libc::pollfd { fd: polls.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: the kernel writes to the one.
+            // SAFETY: the kernel writes to the one struct.
             unsafe { libc::poll(&mut one, 1, -1) }
         });
         a.write_all(b"12").unwrap();
@@ -471,7 +471,7 @@ fn a_poll_beside_a_reader(test: Test) {
     });
 }
 
-/// Ends the connection of two sockets.
+/// Ends a connection.
 type End = fn(TcpStream, &TcpStream);
 
 fn ends_of_waits(test: Test) {
@@ -480,7 +480,7 @@ fn ends_of_waits(test: Test) {
             (|a, _| drop(a), Ok(0)),
             (|a, _| a.shutdown(Shutdown::Write).unwrap(), Ok(0)),
             (|_, b| b.shutdown(Shutdown::Read).unwrap(), Ok(0)),
-            // Nothing was read of what `b` has sent: the other side is reset.
+            // The data of `b` weren't read, so the other side is reset.
             (
                 |a, mut b| {
                     b.write_all(b"x").unwrap();
@@ -503,7 +503,7 @@ fn ends_of_waits(test: Test) {
 fn closes_of_the_number(test: Test) {
     without_a_watch(test, || {
         let closes: [fn(RawFd); 3] = [
-            // SAFETY: the test's number, which nobody closes again.
+            // SAFETY: the number is this test's, and isn't closed again.
             |fd| assert_eq!(unsafe { libc::close(fd) }, 0),
             // SAFETY: as above.
             |fd| assert_eq!(unsafe { libc::close_range(fd as u32, fd as u32, 0) }, 0),
@@ -520,7 +520,7 @@ fn closes_of_the_number(test: Test) {
             let (_a, b) = known_pair();
             let fd = b.into_raw_fd();
             let reader = go_until_it_waits(move || recv(&fd, 1, 0));
-            // A file that the monitor opens takes this number, and not the one that is closed.
+            // A file that the monitor opens takes this number, and not the closed one.
             drop(lower);
             close(fd);
             assert_eq!(reader.join().unwrap(), Err(libc::EBADF));
@@ -528,7 +528,7 @@ fn closes_of_the_number(test: Test) {
     });
 }
 
-/// The next connection of the number isn't known, nor is another sort of file.
+/// The next connection with this number isn't known, nor is a file of another kind.
 fn a_number_that_is_used_again(test: Test) {
     without_a_watch(test, || {
         for _ in 0..3 {
@@ -546,7 +546,7 @@ fn a_number_that_is_used_again(test: Test) {
     });
 }
 
-/// The number is another socket's, and nobody has seen that.
+/// The number now is another socket's, and the runtime hasn't seen that.
 fn a_number_that_nobody_saw_closed(test: Test) {
     let process = test.process(|| {
         live(|| {

@@ -1,4 +1,4 @@
-//! The ledger of a storm: what wakes say that they have woken, and what waits say that they were.
+//! The ledger of a storm: the wakes' counts of woken waits, and the waits' own counts.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -30,11 +30,11 @@ fn work(seed: u64) {
         let limit = Some(Duration::from_micros(rng.below(200) as u64));
         match rng.below(7) {
             0 | 1 => ENDED.fetch_add(wait_op(WAIT, word, value, limit, 0).is_ok().into(), Ordering::Relaxed),
-            // The driver wakes all until nobody is left.
+            // The driver wakes all waiters until none is left.
             2 => ENDED.fetch_add(wait_bits(word, value, 1 << rng.below(3)).is_ok().into(), Ordering::Relaxed),
             3 => {
                 let to = &WORDS[rng.below(WORDS.len())];
-                // What it returns counts both: those who were woken are what isn't moved.
+                // Its result counts both: the woken waiters are those that it hasn't moved.
                 let _moved = cmp_requeue(word, 0, 2, to, value);
                 0
             }
@@ -52,7 +52,7 @@ fn work(seed: u64) {
     AT_WORK.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// Whether somebody else may still wake.
+/// Returns whether another goroutine or thread may still wake.
 fn others_work() -> bool {
     AT_WORK.load(Ordering::SeqCst) > 0
 }
@@ -62,7 +62,7 @@ fn each_wake_ends_one_wait(test: Test) {
         AT_WORK.store(6, Ordering::SeqCst);
         let goroutines: Vec<_> = (0..4).map(|i| go(move || work(i))).collect();
         let threads: Vec<_> = (4..6).map(|i| thread::spawn(move || work(i))).collect();
-        // Those who wait without a limit are woken until nobody is left.
+        // Waiters without a limit are woken until none is left.
         while others_work() {
             for word in &WORDS {
                 word.fetch_add(1, Ordering::SeqCst);
@@ -78,7 +78,7 @@ fn each_wake_ends_one_wait(test: Test) {
     });
 }
 
-/// Tokens that are passed on without a time limit, by goroutines and threads.
+/// Goroutines and threads pass tokens on, without a time limit.
 fn who_is_lost_would_wait_for_ever(test: Test) {
     const TOKENS: u32 = 3;
 

@@ -31,11 +31,11 @@ tests! {
     an_exploration_finds_what_comes_too_early
 }
 
-/// How many goroutines wait.
+/// The number of goroutines that wait.
 const MANY: u64 = 2_000;
 
-/// Fails unless `main` ends well where no wait holds a thread, with one P and with several. (No
-/// goroutine loses its P there: so one that doesn't park keeps its P, too.)
+/// Fails unless `main` ends well and no wait holds a thread, with one P and with several. (No
+/// goroutine loses its P there. So a goroutine that doesn't park keeps its P, too.)
 fn without_threads(test: Test, main: impl Fn() + Send + Sync) {
     for procs in ["1", "4"] {
         let process = test.process(|| {
@@ -145,7 +145,7 @@ fn one_that_is_parked(test: Test) {
         ready.store(true, Ordering::Relaxed);
         parked.unpark();
         handle.join().unwrap();
-        // A time limit that has passed.
+        // This time limit has passed already.
         thread::park_timeout(Duration::from_micros(1));
     });
 }
@@ -185,7 +185,7 @@ fn a_local_that_waits_as_it_ends(test: Test) {
 }
 
 fn who_spins_lets_others_run(test: Test) {
-    // No signal takes its P, and nobody else runs unless it yields.
+    // No signal takes this goroutine's P, and others run only if it yields.
     let process = test.process(|| {
         run_live(|| {
             static FLAG: AtomicBool = AtomicBool::new(false);
@@ -215,7 +215,7 @@ fn a_thread_wakes_a_goroutine(test: Test) {
     });
 }
 
-/// Returns when `n` have parked. On a thread.
+/// Returns when `n` goroutines have parked. Called on a thread.
 fn wait_until_parked(n: u64) {
     while parks() < n {
         thread::yield_now();
@@ -289,7 +289,7 @@ fn an_exploration_needs_no_time() {
     checked.unwrap();
 }
 
-/// A wake that comes before the wait, which the wait doesn't look for.
+/// A wake comes before the wait, which doesn't check for it.
 fn an_exploration_finds_what_comes_too_early() {
     park_std_waits().unwrap();
     let found = Explorer::new().check(|| {

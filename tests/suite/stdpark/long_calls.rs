@@ -1,4 +1,4 @@
-//! Calls that may take long: others have the P meanwhile, and no signal takes it.
+//! Calls that may take long: other goroutines have the P meanwhile, and no signal takes it.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ tests! {
     names_of_hosts
 }
 
-/// A file for as long as this value lives.
+/// A file that exists as long as this value.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -61,7 +61,7 @@ fn lock_by(way: usize, file: &File, exclusive: bool) -> i32 {
     if ret == 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap() }
 }
 
-/// With one P, which nobody may take away: if a wait kept it, the lock would never be released.
+/// There is one P, which nobody may take away: if a wait kept it, the lock would never be released.
 fn locks_of_files(test: Test) {
     let process = test.process(|| {
         live(|| {
@@ -105,9 +105,9 @@ fn files_are_written_and_copied() {
 
 const LARGE: usize = 8 << 20;
 
-/// Sends up to `len` bytes of a file, from the place on, or from where it is.
+/// Sends up to `len` bytes of a file, from `at` on, or from the file's position.
 fn send(to: &impl AsRawFd, file: &File, at: *mut i64, len: usize) -> Result<usize, i32> {
-    // SAFETY: the place is null, or that of a number.
+    // SAFETY: the pointer is null, or points to a number.
     result(unsafe { libc::sendfile(to.as_raw_fd(), file.as_raw_fd(), at, len) })
 }
 
@@ -166,7 +166,7 @@ fn a_file_is_sent_in_parts() {
         assert_eq!(send(&full, &file, &mut 0, 1000), Err(libc::EAGAIN));
         assert_eq!(send(&full, &file, ptr::null_mut(), 0), Ok(0));
         assert_eq!(send(&full, &file, ptr::null_mut(), usize::MAX), Err(libc::EINVAL));
-        // SAFETY: it is closed by nobody else.
+        // SAFETY: nobody else closes it.
         let never_ready = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(0)) };
         assert_eq!(send(&never_ready, &file, &mut 0, 1), Err(libc::EINVAL));
     });
@@ -198,7 +198,7 @@ fn names_of_hosts() {
                 let mut local = "localhost:80".to_socket_addrs().unwrap();
                 let name = CString::new("not a name").unwrap();
                 let mut found = ptr::null_mut();
-                // SAFETY: the name ends, and the list isn't made where there is an error.
+                // SAFETY: the name ends with 0, and an error makes no list.
                 let error = unsafe { libc::getaddrinfo(name.as_ptr(), ptr::null(), &numeric(), &mut found) };
                 (local.all(|address| address.ip().is_loopback()), error)
             })()
@@ -206,8 +206,8 @@ fn names_of_hosts() {
     });
 }
 
-/// Asks nobody.
+/// Returns hints for a lookup that asks no server.
 fn numeric() -> libc::addrinfo {
-    // SAFETY: all zero asks for anything.
+    // SAFETY: all zero means no restrictions.
     libc::addrinfo { ai_flags: libc::AI_NUMERICHOST, ..unsafe { zeroed() } }
 }

@@ -37,7 +37,7 @@ pub const TESTS: &[&[Test]] = &[
     sockets::TESTS,
 ];
 
-/// How often goroutines have parked at futexes.
+/// Returns how often goroutines have parked at futexes.
 fn parks() -> u64 {
     match metrics::read("/gosched/std/futex:waits") {
         Some(Value::Uint64(parks)) => parks,
@@ -45,8 +45,8 @@ fn parks() -> u64 {
     }
 }
 
-/// Fails where `waits` of goroutines hold threads. Some threads may be there that are neither in
-/// use nor idle yet: more of them on a slow machine, but never one for every fourth wait.
+/// Fails if `waits` waits of goroutines hold threads. There may be some threads that are neither in
+/// use nor idle yet: more on a slow machine, but never one for every fourth wait.
 #[track_caller]
 fn hold_no_threads(waits: usize) {
     let threads = threads();

@@ -1,4 +1,4 @@
-//! Calls on descriptors that aren't what most programs make.
+//! Unusual calls on descriptors.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -35,13 +35,13 @@ tests! {
     a_sandbox_without_descriptors_of_processes
 }
 
-/// The kernel reads and writes what `n` descriptors take of a set. There need be no more of it.
+/// For `n` descriptors, the kernel reads and writes only a part of a set. The rest needn't exist.
 fn small_sets_of_a_select() {
     live(|| {
         // SAFETY: no memory is passed.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping, of two pages, of which the second is given back.
+        // SAFETY: a new mapping of two pages, the second of which is unmapped again.
         let end = unsafe {
             let pages = libc::mmap(ptr::null_mut(), 2 * page, access, flags, -1, 0);
             assert_ne!(pages, libc::MAP_FAILED);
@@ -84,7 +84,7 @@ fn bits_that_only_poll_has() {
     });
 }
 
-/// The write returns what it has written, and what comes next tells of the reset.
+/// The write returns the number of bytes written. The next call reports the reset.
 fn a_reset_in_the_middle_of_a_write() {
     const LARGE: usize = 32 << 20;
     live(|| {
@@ -103,7 +103,7 @@ fn a_reset_in_the_middle_of_a_write() {
     });
 }
 
-/// `recv` with `MSG_DONTWAIT` finds nothing there, and the kernel reports an end.
+/// `recv` with `MSG_DONTWAIT` finds nothing, and the kernel reports an end.
 fn a_shutdown_ends_a_receive_of_packets() {
     live(|| {
         same_on_both(Ok(0), |on| {
@@ -150,7 +150,7 @@ fn a_connect_that_is_refused_twice() {
             on.begin(|| {
                 // Nobody listens there any more.
                 let port = TcpListener::bind((own_ip(), 0)).unwrap().local_addr().unwrap().port();
-                // SAFETY: a new socket, and an address, which is all zeros but for this.
+                // SAFETY: a new socket, and an address, which is all zeros but for the port.
                 unsafe {
                     let socket = OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0));
                     let mut to: libc::sockaddr_in = std::mem::zeroed();
@@ -167,7 +167,7 @@ fn a_connect_that_is_refused_twice() {
     });
 }
 
-/// On a stream, the second message would come after a gap.
+/// On a stream, a gap would precede the second message.
 fn messages_that_are_sent_in_part() {
     const LARGE: usize = 8 << 20;
     live(|| {
@@ -192,7 +192,7 @@ fn messages_that_are_sent_in_part() {
     });
 }
 
-/// `read` is the call for a socket of records, as `recv` is.
+/// On a socket of records, `read` acts like `recv`.
 fn records_and_their_timeout() {
     live(|| {
         same_on_both(Err(libc::EAGAIN), |on| {
@@ -208,8 +208,8 @@ fn records_and_their_timeout() {
     });
 }
 
-/// The kernel reports room in the sender's buffer, also while the receiver's is full. The waits
-/// that end for nothing are few.
+/// The kernel reports room in the sender's buffer even while the receiver's is full. Few waits end
+/// in vain.
 fn room_that_the_receiver_has_not() {
     const PAUSE: Duration = Duration::from_millis(1);
     live(|| {
@@ -236,7 +236,7 @@ fn room_that_the_receiver_has_not() {
     });
 }
 
-/// A read doesn't wait for a first writer. A large write is whole.
+/// A read doesn't wait for a first writer. A large write is written whole.
 fn a_named_pipe() {
     const LARGE: usize = 200_000;
     live(|| {
@@ -282,7 +282,7 @@ fn what_is_open_the_other_way() {
     });
 }
 
-/// What waits and what comes of a connect, where system calls are refused.
+/// Waits and connects where system calls are refused.
 fn in_a_sandbox(test: Test, numbers: &[libc::c_long]) {
     if test.skipped_in_emulator(NO_FILTER) {
         return;
@@ -294,7 +294,7 @@ fn in_a_sandbox(test: Test, numbers: &[libc::c_long]) {
             live(|| {
                 let byte_of = |rx: RawFd, tx: RawFd| {
                     let reads = On::Goroutine.begin(move || read(rx, 8));
-                    // Long enough to be tried before, as a rule.
+                    // Usually this is long enough for a first try.
                     std::thread::sleep(Duration::from_millis(2));
                     assert_eq!(write(tx, 1), Ok(1));
                     assert_eq!(reads(), Ok(1));

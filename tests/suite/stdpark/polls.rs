@@ -28,7 +28,7 @@ tests! {
 
 fn poll(fds: &[(RawFd, i16)], ms: i32) -> (i32, Vec<i16>) {
     let mut fds: Vec<_> = fds.iter().map(|&(fd, events)| libc::pollfd { fd, events, revents: 0 }).collect();
-    // SAFETY: as many structs.
+    // SAFETY: the length is that of the slice.
     let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as _, ms) };
     (n, fds.iter().map(|one| one.revents).collect())
 }
@@ -43,7 +43,7 @@ fn one_of_two() {
             c.write_all(b"x").unwrap();
             polls()
         });
-        // Twice the same, and one that is ready for something else.
+        // The same descriptor twice, and another that is ready for something else.
         same_on_both((2, vec![libc::POLLIN, libc::POLLIN]), |on| {
             let (mut a, b) = UnixStream::pair().unwrap();
             let fd = b.as_raw_fd();
@@ -74,7 +74,7 @@ fn at_most_for_a_time() {
         assert_eq!(poll(&[(b.as_raw_fd(), libc::POLLIN)], 0), (0, vec![0]));
         assert_eq!(poll(&[(b.as_raw_fd(), libc::POLLOUT)], -1), (1, vec![libc::POLLOUT]));
         assert_eq!(parks(), before);
-        // The caller's limit stays as it is.
+        // The caller's limit isn't changed.
         let limit = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let mut fds = libc::pollfd { fd: b.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one such struct, and a time.
@@ -100,7 +100,7 @@ fn for_nothing_but_a_time() {
     });
 }
 
-/// Of an end it is told whatever was asked for.
+/// A poll reports an end, whatever it was asked for.
 fn for_an_end() {
     live(|| {
         same_on_both((1, vec![libc::POLLHUP]), |on| {
@@ -152,7 +152,7 @@ fn sets_of_descriptors() {
             })()
         });
         let fd = UnixStream::pair().unwrap().0.as_raw_fd();
-        // SAFETY: as above. The number is nobody's.
+        // SAFETY: as above. The number isn't in use.
         let ret = unsafe {
             let mut read: libc::fd_set = std::mem::zeroed();
             libc::FD_SET(fd, &mut read);
@@ -162,7 +162,7 @@ fn sets_of_descriptors() {
     });
 }
 
-/// An epoll instance that watches these.
+/// Returns an epoll instance that watches these descriptors.
 fn epoll(fds: impl IntoIterator<Item = RawFd>) -> File {
     // SAFETY: a new descriptor, and events that the kernel reads.
     unsafe {
@@ -175,7 +175,7 @@ fn epoll(fds: impl IntoIterator<Item = RawFd>) -> File {
     }
 }
 
-/// How many events there are, and the first's descriptor.
+/// Returns the number of events, and the descriptor of the first.
 fn epoll_wait(epoll: &File, ms: i32) -> (i32, RawFd) {
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
     // SAFETY: there is room for as many.
@@ -204,7 +204,7 @@ fn epoll_instances() {
     });
 }
 
-/// The kernel's epoll takes no files, and its `poll` does.
+/// The kernel's epoll refuses files, but its `poll` takes them.
 fn what_cannot_be_waited_for() {
     live(|| {
         let (_a, b) = UnixStream::pair().unwrap();
@@ -252,7 +252,7 @@ fn an_epoll_instance_on_hundreds() {
     });
 }
 
-/// The kernel ends a poll and a select also where they don't wait.
+/// A signal ends the kernel's poll and select even if they don't wait.
 fn signals_end_none() {
     live(|| {
         let (_a, b) = UnixStream::pair().unwrap();

@@ -1,4 +1,4 @@
-//! Sockets of std's, and of the C library's functions.
+//! Sockets, used by std and by the C library's functions.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -91,7 +91,7 @@ fn a_shutdown_ends_a_receive() {
     });
 }
 
-/// Ways to have two Unix sockets that are connected.
+/// Ways to make two connected Unix sockets.
 const PAIRS: [fn() -> (UnixStream, UnixStream); 3] = [
     || UnixStream::pair().unwrap(),
     unix_pair,
@@ -101,7 +101,7 @@ const PAIRS: [fn() -> (UnixStream, UnixStream); 3] = [
     },
 ];
 
-/// One that was connected, and one that was accepted.
+/// Returns a socket that has connected, and one that was accepted.
 fn unix_pair() -> (UnixStream, UnixStream) {
     // The kernel chooses a name.
     let unnamed = SocketAddr::from_pathname("").unwrap();
@@ -110,7 +110,7 @@ fn unix_pair() -> (UnixStream, UnixStream) {
     (a, listener.accept().unwrap().0)
 }
 
-/// The kernel wakes a thread that waits for room, and reports nothing.
+/// The kernel wakes a thread that waits for room, but reports nothing.
 fn a_unix_socket_is_shut_down(test: Test) {
     let process = test.process(|| {
         live(|| {
@@ -168,7 +168,7 @@ fn one_connection_each_for_eight_acceptors() {
     });
 }
 
-/// The kernel waits for it.
+/// The kernel waits for all of it.
 fn all_that_was_asked_for() {
     live(|| {
         let all = |on: On, parts: usize| {
@@ -185,7 +185,7 @@ fn all_that_was_asked_for() {
         same_where_nobody_parks(Ok(10), |on| all(on, 5));
         // The end comes first.
         same_where_nobody_parks(Ok(4), |on| all(on, 2));
-        // A datagram is all that there is.
+        // A datagram ends the receive.
         same_where_nobody_parks(Ok(3), |on| {
             let (a, b) = UnixDatagram::pair().unwrap();
             let reader = on.begin(move || recv(&b, 10, libc::MSG_WAITALL));
@@ -211,7 +211,7 @@ fn a_send_returns_when_all_is_sent() {
             let read = read_all(b);
             (writer(), read)
         });
-        // What was sent before an error counts.
+        // Bytes sent before an error count.
         let some = |on: On| {
             let (a, mut b) = UnixStream::pair().unwrap();
             let writer = on.start(move || send(&a, LARGE, libc::MSG_NOSIGNAL));
@@ -278,7 +278,7 @@ fn datagrams_by_the_dozen() {
             }
             reader()
         });
-        // More than there is room for.
+        // This is more than there is room for.
         same_on_both((Ok(1000), 1000), |on| {
             let (a, b) = UnixDatagram::pair().unwrap();
             let writer = on.start(move || {
@@ -309,12 +309,12 @@ fn a_connection_is_refused() {
             });
             assert_eq!(refused(), ErrorKind::ConnectionRefused, "{on:?}");
         }
-        // One that isn't: its socket blocks as before.
+        // A connection that isn't refused: its socket blocks as before.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let client = go(move || TcpStream::connect(addr).unwrap()).join().unwrap();
         assert!(!is_nonblocking(&client));
-        // With a time limit std sets that itself, and polls.
+        // With a time limit std sets the mode itself, and polls.
         let client = TcpStream::connect_timeout(&addr, Duration::from_secs(3600)).unwrap();
         assert!(!is_nonblocking(&client));
     });
@@ -337,7 +337,7 @@ fn timeouts_of_the_socket() {
             socket.set_read_timeout(Some(MS)).unwrap();
             on.start(move || kind(socket.recv_from(&mut [0; 8])))()
         });
-        // It doesn't end a wait that something comes to.
+        // It doesn't end a wait for which data come.
         same_on_both(Ok(1), |on| {
             let (mut a, b) = UnixStream::pair().unwrap();
             b.set_read_timeout(Some(Duration::from_secs(3600))).unwrap();
@@ -365,7 +365,7 @@ fn what_is_not_to_wait_does_not() {
     });
 }
 
-/// A call that has sent nothing raises it, and not one that has sent some.
+/// Only a call that has sent nothing raises the signal.
 fn a_signal_of_a_broken_connection() {
     live(|| {
         let (a, b) = UnixStream::pair().unwrap();
@@ -376,7 +376,7 @@ fn a_signal_of_a_broken_connection() {
     });
 }
 
-/// A descriptor that was waited for here and then there, and back.
+/// A descriptor is waited for here, then at the crate's poller, and here again.
 fn beside_the_poller_s_own() {
     live(|| {
         let (mut a, b) = UnixStream::pair().unwrap();
@@ -412,7 +412,7 @@ fn an_exploration_refuses_a_wait(test: Test) {
         gosched::park_std_waits().unwrap();
         explore(|| {
             let (mut a, b) = UnixStream::pair().unwrap();
-            // What doesn't wait is as it is.
+            // A call that needn't wait is unaffected.
             a.write_all(b"1").unwrap();
             assert_eq!(recv(&b, 1, 0), Ok(1));
             let _ = recv(&b, 1, 0);

@@ -1,4 +1,4 @@
-//! What is counted by what it owns: goroutines of a wait group, guards, permits that keep their
+//! Counts kept by owners: goroutines of a wait group, guards, and permits that keep their
 //! semaphore.
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn one_that_wants_more_than_there_are_holds_up_nobody() {
         drop(one);
         drop(behind.join().unwrap());
         drop(block_on(slots.acquire_async()));
-        // When some are added, its turn has come, and nobody passes it.
+        // When permits are added, its turn has come, and nobody passes it.
         slots.add_permits(1);
         assert!(slots.try_acquire().is_none());
         drop(two);
@@ -83,7 +83,8 @@ pub fn a_group_counts_its_goroutines_until_they_end() {
         }
         assert_eq!(group.go(|| "result").join().unwrap(), "result");
         group.wait();
-        // They keep it only while they run: to the end, which comes after they have counted off.
+        // The goroutines keep the group only while they run: until they end, which is after they
+        // have counted off.
         while Arc::strong_count(&group) > 1 {
             yield_now();
         }
@@ -136,7 +137,7 @@ fn a_wait_for_a_group_ends_in_time() {
         let start = Instant::now();
         assert!(GROUP.wait_timeout(Duration::from_millis(2)).timed_out());
         assert!(start.elapsed() >= Duration::from_millis(2));
-        // It has left: whether others may add again isn't its concern.
+        // The waiter has left: others may add again without affecting it.
         GROUP.done();
         GROUP.add(1);
         let waiter = go_until_it_waits(|| GROUP.wait_timeout(Duration::from_secs(3600)));

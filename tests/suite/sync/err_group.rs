@@ -212,7 +212,7 @@ fn a_clone_that_is_forgotten() {
     });
 }
 
-/// The text of the cause of a context that has ended.
+/// Returns the text of the cause for which a context has ended.
 fn cause(ctx: &Context) -> String {
     ctx.done().recv().unwrap_err();
     ctx.cause().expect("it has ended").to_string()
@@ -220,7 +220,7 @@ fn cause(ctx: &Context) -> String {
 
 pub fn the_first_error_is_the_cause() {
     in_any_order(|| {
-        // Errors that come at a time: one is the first, for the caller and for the context.
+        // Errors come at the same time. One is the first, for the caller and for the context.
         let mut seen = String::new();
         let error = err_group(&Context::background(), |group| {
             group.set_cause(String::clone);
@@ -231,13 +231,13 @@ pub fn the_first_error_is_the_cause() {
             Ok(())
         });
         assert_eq!(error, Err(seen));
-        // The closure's own.
+        // The error type is the closure's own.
         let ctx = err_group(&Context::background(), |group| {
             group.set_cause(|error: &Context| format!("own, {:?}", error.err()));
             Err::<(), _>(group.context().clone())
         });
         assert_eq!(cause(&ctx.unwrap_err()), "own, None");
-        // Where nobody says what it is.
+        // Nothing else gives the error type.
         let _ = err_group(&Context::background(), |group| {
             group.go(|_| Err::<(), _>("not said"));
             assert_eq!(cause(group.context()), ContextError::Canceled.to_string());

@@ -1,7 +1,7 @@
-//! Futures that want permits: they wait in the same queue as goroutines, in their turn, and leave
-//! nothing behind.
+//! Futures that want permits: they wait in turn in the same queue as goroutines, and leave nothing
+//! behind.
 //!
-//! For long, run with `STRESS_TIMES`, how often the storm is repeated.
+//! For a long run, set `STRESS_TIMES`, the number of storms.
 
 use std::future::Future;
 use std::mem::forget;
@@ -111,7 +111,7 @@ fn a_waker_whose_drop_panics() {
     });
 }
 
-/// All get their permits before the first waker is called.
+/// All waiters get their permits before the first waker is called.
 pub fn a_waker_that_waits_for_who_comes_after() {
     in_any_order(|| {
         let semaphore = Arc::new(Semaphore::new(0));
@@ -124,7 +124,7 @@ pub fn a_waker_that_waits_for_who_comes_after() {
     });
 }
 
-/// Its wait isn't the canceler's.
+/// The waker's wait doesn't hold up the canceler.
 pub fn a_waker_that_waits_for_who_ends_with_the_same_context() {
     in_any_order(|| {
         let (ctx, cancel) = context::Context::background().with_cancel();
@@ -135,7 +135,7 @@ pub fn a_waker_that_waits_for_who_ends_with_the_same_context() {
             let (ctx, semaphore) = (ctx.clone(), semaphore.clone());
             go_until_it_waits(move || ctx.with(&*semaphore).acquire_many(n).is_err())
         };
-        // Which of them is ended first isn't said.
+        // The order in which they end isn't specified.
         let [before, first, after] = [waits(&none, 1), waits(&many, 2), waits(&none, 1)];
         let future = waits_and_calls(many.acquire_async(), move || {
             assert!(rx.iter().all(|waits| waits.join().unwrap()));
@@ -160,11 +160,11 @@ fn forgotten() {
     });
 }
 
-/// A semaphore that many want permits of, in each way.
+/// A semaphore whose permits many want, in each way.
 struct Wanted {
     semaphore: Semaphore,
     taken: AtomicUsize,
-    /// Whether some got permits, and some gave up.
+    /// Whether some waiters got permits, and whether some gave up.
     seen: [AtomicBool; 2],
 }
 
@@ -179,7 +179,7 @@ impl Wanted {
         }
     }
 
-    /// Wants permits `turns` times, and calls `pause` while it has some.
+    /// Wants permits `turns` times, and calls `pause` while it has them.
     fn work(&self, turns: usize, mut rng: Rng, pause: fn()) {
         for _ in 0..turns {
             let n = 1 + rng.below(Self::PERMITS);
@@ -198,7 +198,7 @@ impl Wanted {
         }
     }
 
-    /// Fails unless all permits are there again; returns what was seen.
+    /// Fails unless all permits are back. Returns `seen`.
     fn end(self) -> [bool; 2] {
         assert_eq!(self.semaphore.available_permits(), Self::PERMITS);
         self.seen.map(AtomicBool::into_inner)

@@ -1,5 +1,5 @@
-//! The ends of what is counted: a panic that changes nothing, also where what is counted is
-//! forgotten.
+//! The limits of counts: beyond a limit there is a panic that changes nothing, even if counted
+//! guards were forgotten.
 
 use std::mem::forget;
 use std::ptr;
@@ -34,7 +34,7 @@ pub fn permits_have_an_end() {
             }
         }
         assert_eq!(semaphore.available_permits(), usize::MAX);
-        // Nothing is locked, and others are served.
+        // Nothing is locked, and others get their permits.
         let all = semaphore.acquire_many(usize::MAX);
         scope(|s| {
             let waiter = s.go(|| semaphore.acquire().forget());
@@ -88,7 +88,7 @@ fn a_wait_groups_count_has_a_beginning() {
     });
 }
 
-/// The count of readers: what is one more when there is a reader more.
+/// Returns the count of readers: the word that one more reader increments.
 fn reader_count(lock: &RwLock<()>) -> &AtomicI32 {
     let len = size_of_val(lock) / size_of::<AtomicI32>();
     // SAFETY: a lock of nothing consists of atomics of 32 bits.
@@ -104,7 +104,7 @@ fn readers_have_an_end() {
     run(|| {
         let lock = RwLock::new(());
         let count = reader_count(&lock);
-        // So many were forgotten.
+        // As if that many guards were forgotten.
         count.store(MOST - 1, Ordering::Relaxed);
         forget(lock.read());
         for _ in 0..3 {

@@ -117,8 +117,8 @@ struct InOneTree {
 }
 
 /// Some goroutines hold the mutexes for long, some want them for a short time only, and some under
-/// a context that ends. No two are inside together, none is forgotten, and all mutexes are free in
-/// the end.
+/// a context that ends. No two hold a mutex at once, none is forgotten, and in the end all mutexes
+/// are free.
 pub fn some_give_up() {
     in_any_order(|| {
         let (mut rng, crowd) = (Rng::seeded(), times(24, 4));
@@ -141,7 +141,7 @@ pub fn some_give_up() {
             };
             let before = *count;
             match rng.below(times(40, 4)) {
-                // For so long that others starve.
+                // This is so long that others starve.
                 0 => sleep(Duration::from_millis(2)),
                 1..10 => yield_now(),
                 _ => (0..rng.below(1_000)).for_each(|_| spin_loop()),
@@ -212,13 +212,13 @@ pub fn who_waits_for_a_mutex_gets_it_from_one_who_always_has_it() {
         });
         drop(held);
         // From here on the mutex is free only between two turns of this loop. In starving mode the
-        // waiter is handed it there.
+        // waiter gets it there.
         for _ in 0..50_000 {
             let guard = mutex.lock();
             if got_it.load(Ordering::Relaxed) {
                 break;
             }
-            // The waiter wakes and finds it locked, for longer than a millisecond.
+            // The waiter wakes and finds the mutex locked, for longer than a millisecond.
             sleep(Duration::from_millis(2));
             drop(guard);
         }

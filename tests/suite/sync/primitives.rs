@@ -31,7 +31,7 @@ pub fn notify_one_wakes_who_has_waited_longest() {
     in_any_order(|| {
         let (woken, condition): &(Mutex<Vec<usize>>, Condvar) = Box::leak(Box::default());
         let n = times(10, 4);
-        condition.notify_one(); // nobody waits: it is lost
+        condition.notify_one(); // nobody waits, so the notification is lost
         let waiters: Vec<_> =
             (0..n).map(|i| go_until_it_waits(move || condition.wait(woken.lock()).push(i))).collect();
         for (i, waiter) in waiters.into_iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn notify_one_wakes_who_has_waited_longest() {
 }
 
 /// Three goroutines wait in turn, and the first has left without a notification. Two notifications
-/// are for the others.
+/// go to the other two.
 pub fn notify_one_wakes_another_for_each_that_left() {
     in_any_order(|| {
         let (woken, condition): &(Mutex<usize>, Condvar) = Box::leak(Box::default());
@@ -251,7 +251,7 @@ pub fn who_wants_many_permits_is_not_starved() {
             let _all = semaphore.acquire_many(4);
             got_all.store(true, Ordering::Relaxed);
         });
-        // Each goroutine takes another's place: without an order, some would always be inside.
+        // Each goroutine takes another's place. Without an order, some would always be inside.
         let others: Vec<_> = (0..times(8, 3))
             .map(|_| {
                 go(move || {

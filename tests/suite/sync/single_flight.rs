@@ -1,4 +1,4 @@
-//! What is done once for all that want it.
+//! Work that is done once for all that want it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ tests! {
     never_two_of_a_key
 }
 
-/// A key whose hash can't be told while [`BROKEN`].
+/// A key whose hash panics while [`BROKEN`] is set.
 #[derive(Clone, PartialEq, Eq)]
 struct Fragile;
 
@@ -55,7 +55,7 @@ fn a_key_that_panics_at_the_end() {
             });
             let other = go_until_it_waits(|| flights.run(Fragile, || 8));
             tx.send(7).unwrap();
-            // One that unwinds has its own panic, and whoever has waited does it anew.
+            // A first caller that unwinds has its own panic, and each waiter does the work anew.
             assert_eq!(first.join().unwrap(), if unwinds { "its own" } else { "no hash" });
             if unwinds {
                 let _ = other.join();
@@ -120,7 +120,7 @@ pub fn what_is_forgotten_is_done_anew() {
         let second = go_until_it_waits(move || flights.run("key".into(), || rx.recv().unwrap()));
         tx.send(1).unwrap();
         assert_eq!(first.join().unwrap(), 1);
-        // The end of the first leaves the second alone.
+        // The end of the first call leaves the second alone.
         let third =
             go_until_it_waits(|| flights.run("key".into(), || unreachable!("the second is under way")));
         tx.send(2).unwrap();

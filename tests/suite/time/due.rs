@@ -1,4 +1,4 @@
-//! The channel of a timer whose time has come: it is ready, whatever else the P of the timer does.
+//! The channel of a timer that is due: it is ready, whatever else the timer's P does.
 
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -80,8 +80,8 @@ fn what_is_due_is_ready_after_a_computation(test: Test) {
 fn either_of_two_that_are_due_may_be_chosen(test: Test) {
     with_one_p_and_several(test, || {
         let mut chosen = [0, 0];
-        // Each is chosen half of the times: that one never is has a chance of 1 to 2 to the power
-        // of 999.
+        // Each is chosen half of the time: the chance that one never is, is 1 to 2 to the power of
+        // 999.
         for _ in 0..1_000 {
             let [first, second] = [(); 2].map(|()| after(Duration::ZERO));
             select! {
@@ -108,7 +108,7 @@ fn a_time_limit_that_is_over_comes_after_what_is_ready(test: Test) {
 }
 
 fn the_time_is_when_it_was_due(test: Test) {
-    // Where a goroutine that computes keeps its P, and there is no other, no timer fires meanwhile.
+    // If a computing goroutine keeps the only P, no timer fires meanwhile.
     for (procs, debug) in [("1", "detach=0"), ("1", "detach=1"), ("4", "detach=1")] {
         let process = test.process(|| run(receive_late));
         process.env("GOMAXPROCS", procs).env("GODEBUG", debug).end().with("exit status: 0");
@@ -120,7 +120,7 @@ fn receive_late() {
     let (timer, ticker, once) = (Timer::new(MS), Ticker::new(2 * MS), after(Duration::ZERO));
     let made = Instant::now();
     compute(50 * MS);
-    // All were due before this, and nobody but this goroutine has received.
+    // All were due before this, and only this goroutine has received.
     let late = made + 40 * MS;
     for (rx, d) in [(timer.c(), MS), (ticker.c(), 2 * MS), (&once, Duration::ZERO)] {
         let time = rx.recv().unwrap();
@@ -149,7 +149,7 @@ fn what_is_due_is_ready_in_each_schedule() {
         let start = now();
         assert_eq!(after(Duration::ZERO).try_recv(), Ok(start));
         let (timer, once) = (Timer::new(HOUR), after(HOUR));
-        // The clock comes to the hour with any of the three first.
+        // When the clock reaches the hour, any of the three may be first.
         let sleeper = go(move || {
             sleep(HOUR);
             assert_eq!(once.try_recv(), Ok(start + HOUR));
@@ -175,7 +175,7 @@ fn each_tick_comes_once_in_each_schedule() {
             yield_now();
             assert_eq!(ticker.c().try_recv(), Err(TryRecvError::Empty));
         }
-        // Two are due, and one is left out.
+        // Two ticks are due, and one is dropped.
         sleep(HOUR * 5 / 2);
         assert_eq!(ticker.c().recv(), Ok(start + 4 * HOUR));
         assert_eq!(ticker.c().recv(), Ok(start + 6 * HOUR));

@@ -1,4 +1,4 @@
-//! Sleeping; and timers where nothing can wait, and where nothing else is waited for.
+//! Sleeping; timers where nothing can wait, and where nothing else is waited for.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -128,7 +128,7 @@ fn on_a_thread(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Parks the running goroutine for good.
+/// Parks the running goroutine forever.
 fn forever() {
     let (_tx, rx) = bounded::<()>(0);
     let _ = rx.recv();
@@ -170,9 +170,9 @@ fn no_deadlock_while_one_sleeps(test: Test) {
     });
 }
 
-/// The first timers come when the process can have no descriptor, and so no epoll instance: a
-/// socket is an error then. The first socket that isn't comes while an M waits for a timer that is
-/// far away.
+/// When the first timers are set, the process can't have another descriptor, and so no epoll
+/// instance: making a socket fails then. The first socket that succeeds comes while an M waits for
+/// a timer that is far away.
 fn without_a_descriptor(test: Test) {
     with_one_p_and_several(test, || {
         let (refused, _other) = UnixStream::pair().unwrap();

@@ -1,4 +1,4 @@
-//! Timers and tickers: none too early, each once, and nothing of what was stopped.
+//! Timers and tickers: none fires too early, each fires once, and stopped ones don't fire.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -61,12 +61,12 @@ fn a_timer_that_is_stopped_is_not_heard_of(test: Test) {
     with_one_p_and_several(test, || {
         let timer = Timer::new(HOUR);
         assert!(timer.stop() && !timer.stop());
-        // Fired, and its time not received.
+        // The timer has fired, and its time wasn't received.
         timer.reset(Duration::from_nanos(1));
         sleep(MS);
         assert!(timer.stop() && !timer.stop());
         assert_eq!(timer.c().recv_timeout(5 * MS), Err(RecvTimeoutError::Timeout));
-        // Just about to fire, or firing.
+        // The timer is about to fire, or is firing.
         for i in 0..2_000 {
             timer.reset(Duration::from_nanos(i));
             if i % 3 == 0 {
@@ -84,7 +84,7 @@ fn a_timer_that_is_reset_forgets_what_was(test: Test) {
     with_one_p_and_several(test, || {
         let timer = Timer::new(HOUR);
         for i in 0..300 {
-            // Sooner, later, and when it has fired already.
+            // Sets it to fire sooner or later, and also after it has fired.
             assert!(timer.reset(Duration::from_nanos(100 * i)), "nobody has received");
             let pause = Duration::from_nanos(50 * (i % 7));
             if i % 2 == 0 {
@@ -128,7 +128,7 @@ fn a_timer_calls_a_function(test: Test) {
         assert!(!timer.reset(HOUR) && timer.stop() && !timer.stop());
         assert_eq!(timer.c().try_recv(), Err(TryRecvError::Empty));
         drop(timer);
-        // The function went with the timer, and its sender with the function.
+        // The function was dropped with the timer, and its sender with the function.
         assert!(rx.recv().is_err());
     });
 }
@@ -145,11 +145,11 @@ fn a_dropped_timer_closes_its_channel(test: Test) {
     });
 }
 
-/// What becomes of a timer's settings.
+/// The outcomes of a timer's settings.
 #[derive(Default)]
 struct Settings {
     made: AtomicUsize,
-    /// Stopped or replaced, and nothing came of them.
+    /// Settings that were stopped or replaced, and had no effect.
     ended: AtomicUsize,
     fired: AtomicUsize,
 }
@@ -159,8 +159,8 @@ impl Settings {
         counter.fetch_add(usize::from(more), Ordering::SeqCst);
     }
 
-    /// Changes the timer again and again, at random, until a setting has come to each end: on a
-    /// slow machine that may take more than [`CHANGES`].
+    /// Changes the timer again and again, at random, until each outcome has occurred. On a slow
+    /// machine that may take more than [`CHANGES`].
     fn change(&self, timer: &Timer, rng: &mut Rng) {
         let missing = || [&self.ended, &self.fired].iter().any(|count| count.load(Ordering::SeqCst) == 0);
         for _ in turns(CHANGES, || !missing()) {
@@ -226,7 +226,7 @@ fn functions_stopped_and_reset_by_many(test: Test) {
         });
         Settings::count(&settings.ended, timer.stop());
         drop(timer);
-        // Until the calls that have begun have ended.
+        // Waits until all calls that have begun have ended.
         while Arc::strong_count(&settings) > 1 {
             yield_now();
         }
@@ -263,13 +263,13 @@ fn a_slow_receiver_misses_ticks(test: Test) {
             sleep(MS);
             assert!(ticks.recv().is_ok());
         }
-        // One that is due more often than can be looked at.
+        // The ticker is due more often than anything can look at it.
         let ticks = tick(Duration::from_nanos(1));
         assert_eq!(ticks.iter().take(100).count(), 100);
     });
 }
 
-/// How many timers are in the heap of this P; none if the goroutine has just lost it.
+/// Returns how many timers are in the heap of this P; None if the goroutine has just lost it.
 fn timers_here() -> u32 {
     // SAFETY: on a goroutine, and only an atomic of its P is read.
     unsafe {

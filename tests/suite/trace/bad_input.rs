@@ -1,4 +1,4 @@
-//! What a program can do wrong, and what can happen to its file.
+//! Mistakes of programs that trace, and failures of the trace's file.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -42,12 +42,12 @@ tests! {
     what_was_recorded_before_a_deadlock_stays
 }
 
-/// Runs `f` in a process of its own: there can be one trace in each.
+/// Runs `f` in a process of its own, because each process can have only one trace.
 fn alone(test: Test, f: impl FnOnce() + 'static) {
     test.process(f).end().with("exit status: 0");
 }
 
-/// A writer whose output a test can look at.
+/// A writer whose output a test can read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-/// A writer that takes a number of pieces, and then calls the function.
+/// A writer that accepts a number of pieces, and then calls the function.
 struct After<F>(usize, F);
 
 impl<F: FnMut() -> io::Result<usize>> Write for After<F> {
@@ -116,8 +116,8 @@ fn two_at_once_are_refused(test: Test) {
             let mut recorder = FlightRecorder::new();
             recorder.start().unwrap();
             assert_eq!(FlightRecorder::new().start().unwrap_err().kind(), ErrorKind::ResourceBusy);
-            // A trace that was refused ends nothing when it is dropped, and each of the two goes on
-            // without the other.
+            // Dropping a refused trace ends nothing, and each of the two others goes on without the
+            // other.
             trace::stop().unwrap();
             go(yield_now).join().unwrap();
             let mut kept = Vec::new();
@@ -219,7 +219,7 @@ fn a_writer_may_panic_anywhere(test: Test) {
     });
 }
 
-/// A writer that has a flight recorder, and calls it, which isn't allowed.
+/// A writer that keeps a flight recorder, and calls it, which isn't allowed.
 struct Meddles(FlightRecorder);
 
 impl Write for Meddles {
@@ -278,8 +278,8 @@ fn a_recorder_may_be_dropped_anywhere(test: Test) {
     });
 }
 
-/// The thread that writes looks every few milliseconds whether a trace or a recorder still needs
-/// it, and ends if none does. A trace that begins right then is whole, whatever comes after it.
+/// Every few milliseconds, the thread that writes checks whether a trace or a recorder still needs
+/// it, and ends if none does. A trace that begins just then is whole, whatever follows.
 fn a_recorder_may_end_as_a_trace_begins(test: Test) {
     let process = test.process(|| {
         run(|| {
@@ -309,8 +309,7 @@ fn a_recorder_may_end_as_a_trace_begins(test: Test) {
     process.env("GOMAXPROCS", "2").end().with("exit status: 0");
 }
 
-/// A KiB of each text is kept, and generations end when they are as large as the limit for all of
-/// them.
+/// A KiB of each text is kept. A generation ends when it is as large as the limit for all of them.
 fn texts_take_a_limited_room(test: Test) {
     alone(test, || {
         run(|| {
@@ -321,7 +320,7 @@ fn texts_take_a_limited_room(test: Test) {
             let mut kept = Vec::new();
             recorder.write_to(&mut kept).unwrap();
             assert!(!reader::read(&kept).unwrap().is_empty());
-            // As many of the last texts are kept as fit, and at most a part more.
+            // As many of the last texts are kept as fit, and at most one part more.
             assert!((1 << 19..2 << 20).contains(&kept.len()), "{}", kept.len());
         });
     });
@@ -330,7 +329,7 @@ fn texts_take_a_limited_room(test: Test) {
 fn a_full_disk_is_an_error_and_the_program_goes_on(test: Test) {
     alone(test, || {
         run(|| {
-            // The header, of 16 bytes, is refused, too.
+            // The header of 16 bytes is refused, too.
             let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
             assert_eq!(trace::start(full()).unwrap_err().kind(), ErrorKind::StorageFull);
             let file = io::BufWriter::with_capacity(1 << 12, full());
@@ -341,19 +340,19 @@ fn a_full_disk_is_an_error_and_the_program_goes_on(test: Test) {
     });
 }
 
-/// Whether it was called `times` times before.
+/// Returns whether it was called at least `times` times before.
 fn false_after(times: usize) -> bool {
     static ASKED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     ASKED.fetch_add(1, Ordering::Relaxed) >= times
 }
 
-/// Nor does memory grow without end: some 64 MiB wait for the writer.
+/// Memory doesn't grow without end, either: some 64 MiB wait for the writer.
 fn a_writer_that_never_returns_stops_nobody(test: Test) {
     let process = test.process(|| {
         run(|| {
             let (reader, writer) = io::pipe().unwrap();
             trace::start(writer).unwrap();
-            // More texts than there is room for: a KiB of each is kept.
+            // There are more texts than there is room for: a KiB of each is kept.
             let long = "x".repeat(1 << 10);
             (0..2 * (64 << 10)).for_each(|_| trace::log("long", &long));
             drop(reader);
@@ -440,7 +439,7 @@ fn a_file_whose_name_is_no_text(test: Test) {
     process.end().with("exit status: 0").says_nothing();
 }
 
-/// A path for this process and its child.
+/// Returns a path for this process and its child.
 fn path(name: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("gosched-{}-{name}.trace", std::process::id()))
 }
@@ -466,7 +465,7 @@ fn a_schedule_that_fails_is_traced(test: Test) {
     trace_a_schedule_that_fails(test, "0");
 }
 
-/// The dump of the failure looks names up while std's waits park and its reads are system calls.
+/// The dump of the failure looks up names while std's waits park, and its reads are system calls.
 fn a_schedule_that_fails_while_std_parks_is_traced(test: Test) {
     trace_a_schedule_that_fails(test, "1");
 }
@@ -492,13 +491,14 @@ fn trace_a_schedule_that_fails(test: Test, std: &str) {
     assert!(!ended.stderr.contains("GOSCHED_REPLAY"), "{}", ended.stderr);
     let trace = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    // The goroutine has run, where the schedule makes another one leave its thread at a point.
+    // The goroutine has run because the schedule made another goroutine leave its thread at a
+    // point.
     let summary = Summary::of(&reader::read(&trace).unwrap());
     // The schedule may run more than once.
     let early = summary.named("too early");
     let (_, early) = early.first().expect("it is there");
     assert!(early.running > 0, "it hasn't run");
-    // And the goroutine that explores has gone on after the schedule.
+    // The exploring goroutine has continued after the schedule.
     let first = early.maker.expect("it was made in the schedule");
     let explores = summary.goroutines[&first].maker.expect("it was made in the trace");
     assert!(summary.wakes.keys().any(|&(_, woken)| woken == explores), "{explores} hasn't gone on");
@@ -525,7 +525,8 @@ fn what_was_recorded_before_the_end_is_there(test: Test) {
     }
 }
 
-/// What was recorded before a deadlock that is only reported stays when the process ends later.
+/// Records from before a deadlock that is only reported are in the file when the process ends
+/// later.
 fn what_was_recorded_before_a_deadlock_stays(test: Test) {
     let path = path("deadlock");
     let second = path.with_extension("trace.2");
@@ -555,13 +556,13 @@ fn what_was_recorded_before_a_deadlock_stays(test: Test) {
     }
 }
 
-/// The file to which this process writes its last seconds.
+/// Returns the path of the file to which this process writes its last seconds.
 fn path_of_crash() -> std::path::PathBuf {
     let godebug = env::var("GODEBUG").unwrap();
     godebug.split_once("tracecrash=").unwrap().1.into()
 }
 
-/// Whether there is a whole trace.
+/// Returns whether there is a whole trace.
 fn reader_accepts(path: &std::path::Path) -> bool {
     fs::read(path).is_ok_and(|trace| reader::read(&trace).is_ok_and(|events| !events.is_empty()))
 }

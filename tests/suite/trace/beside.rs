@@ -1,4 +1,4 @@
-//! A trace beside what else looks at goroutines, and after another trace.
+//! A trace beside other observers of goroutines, and after another trace.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,10 +34,10 @@ fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
             || (0..50).for_each(|_| Builder::new().name("counted").go(yield_now).unwrap().join().unwrap());
         run(|| {
             make();
-            // SAFETY: the tracer counts, and nothing else.
+            // SAFETY: the tracer only counts.
             unsafe { set_tracer(tracer) };
             make();
-            // One that is about to end would be in the trace, too.
+            // A goroutine that is about to end would be in the trace, too.
             others_ended();
             let mut recorder = FlightRecorder::new();
             recorder.start().unwrap();
@@ -53,7 +53,7 @@ fn a_tracer_of_the_programs_gets_the_same_events(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// All of it at once, each often: they interrupt each other.
+/// All of these run at once, each often, and interrupt each other.
 fn profiles_are_made_meanwhile(test: Test) {
     const OFTEN: usize = 200;
     let process = test.process(|| {
@@ -101,7 +101,7 @@ fn profiles_are_made_meanwhile(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// Those of a trace before that aren't there as the next one begins.
+/// P's of an earlier trace don't exist when the next trace begins, and come back later.
 fn processors_that_come_back_are_known(test: Test) {
     const PROCS: usize = 4;
     fn meet() {
@@ -126,7 +126,8 @@ fn processors_that_come_back_are_known(test: Test) {
                 recorder.start().unwrap();
                 set_gomaxprocs(PROCS.try_into().unwrap());
                 meet();
-                // A scope waits for what its goroutines do, and not until they are gone.
+                // A scope waits until its goroutines' functions have returned, not until the
+                // goroutines are gone.
                 others_ended();
                 let mut kept = Vec::new();
                 recorder.write_to(&mut kept).unwrap();

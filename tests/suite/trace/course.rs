@@ -1,7 +1,7 @@
-//! A program of known course: its trace says what the program has measured itself.
+//! A program whose behaviour is known: its trace says what the program has measured itself.
 //!
-//! If the environment variable `TRACE_COURSE` names a folder, its trace and what it has measured
-//! stay there, for another reader.
+//! If the environment variable `TRACE_COURSE` names a folder, the trace and the measurements stay
+//! there, for another reader.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ tests! {
     a_summary_says_what_the_program_did
 }
 
-/// How many are made by one, and how long is waited.
+/// The number of goroutines that one makes, and the length of a wait.
 const COUNTED: u64 = 50;
 const LENGTH: Duration = Duration::from_millis(200);
 
@@ -38,7 +38,7 @@ fn a_summary_says_what_the_program_did(test: Test) {
     });
     let folder = given.as_ref().unwrap_or(&own);
     fs::create_dir_all(folder).unwrap();
-    // No goroutine is in a system call but by its own will.
+    // A goroutine is in a system call only if it makes one.
     let settings = process.env("TRACE_COURSE", folder.to_str().unwrap()).env("GODEBUG", "detach=0");
     settings.env("GOMAXPROCS", "2").end().with("exit status: 0");
     compare(folder);
@@ -47,7 +47,7 @@ fn a_summary_says_what_the_program_did(test: Test) {
     }
 }
 
-/// Fails unless each number is in the bounds that were measured, give or take one per cent.
+/// Fails unless each number is within the measured bounds, give or take one per cent.
 fn compare(folder: &Path) {
     let says = says(&Summary::of(&read(&fs::read(folder.join("course.trace")).unwrap()).unwrap()));
     let measured = fs::read_to_string(folder.join("measured")).unwrap();
@@ -62,7 +62,7 @@ fn compare(folder: &Path) {
     }
 }
 
-/// What a summary says, by names as the program measures them.
+/// Returns a summary's numbers, by the names that the program uses.
 fn says(summary: &Summary) -> BTreeMap<String, u64> {
     let mut says = BTreeMap::new();
     let mut add = |name: String, number| *says.entry(name).or_default() += number;
@@ -89,7 +89,7 @@ fn says(summary: &Summary) -> BTreeMap<String, u64> {
 
 type Measured = Vec<(String, [u64; 2])>;
 
-/// The program. Returns what it did, each with the least and the most that it can be.
+/// Runs the program. Returns what it did, each with the least and the largest possible value.
 fn course(path: &Path) -> Measured {
     trace::start(File::create(path).unwrap()).unwrap();
     let mut measured = Measured::new();
@@ -116,7 +116,7 @@ fn course(path: &Path) -> Measured {
     measured
 }
 
-/// One waits for what the other sends, in a region.
+/// One goroutine waits for a value that the other sends, in a region.
 fn receives(measured: &mut Measured) {
     static RECEIVER: AtomicPtr<gosched::runtime2::G> = AtomicPtr::new(std::ptr::null_mut());
     let (tx, rx) = bounded(0);
@@ -131,7 +131,7 @@ fn receives(measured: &mut Measured) {
         (begins, [within, begins.elapsed()])
     });
     let gp = until_it_waits(&RECEIVER);
-    // Its thread says that it waits before it leaves it.
+    // The goroutine's status is waiting before it has left its thread.
     // SAFETY: G's are never freed.
     wait_until(|| unsafe { (*gp).m.get().is_none() });
     let waits = Instant::now();

@@ -1,8 +1,8 @@
-//! Traces that are changed, or made by hand: the bytes of batches and events.
+//! Changed and handmade traces: the bytes of batches and events.
 
 use super::reader::{Batch, HEADER, Kind, Raw, generations};
 
-/// A trace, as it stands in a file.
+/// A trace, as a file contains it.
 #[derive(Clone, Default)]
 pub struct Edited {
     pub batches: Vec<EditedBatch>,
@@ -23,7 +23,7 @@ pub enum Content {
 }
 
 impl Edited {
-    /// Of a trace that can be read.
+    /// Parses a trace that can be read.
     pub fn new(trace: &[u8]) -> Edited {
         let batches = generations(trace).unwrap().flat_map(|generation| generation.unwrap());
         Edited { batches: batches.map(EditedBatch::new).collect() }
@@ -35,8 +35,7 @@ impl Edited {
         bytes
     }
 
-    /// Adds a batch of a thread's events, each a moment after the one before, and behind the
-    /// batches that are there.
+    /// Appends a batch of a thread's events, each a moment after the one before.
     pub fn thread(mut self, generation: u64, m: u64, events: &[(Kind, &[u64])]) -> Edited {
         let first = 1000 * self.batches.len() as u64;
         let mut time = first;
@@ -51,7 +50,7 @@ impl Edited {
         self
     }
 
-    /// Adds a batch that begins so, and has these numbers.
+    /// Adds a batch that begins with `kinds`, and has these numbers.
     pub fn table(mut self, generation: u64, kinds: &[u8], numbers: &[u64]) -> Edited {
         let mut table = kinds.to_vec();
         numbers.iter().for_each(|&number| write_number(&mut table, number));

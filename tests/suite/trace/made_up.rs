@@ -1,4 +1,4 @@
-//! What the reader takes, and what it says of a trace that is wrong: traces of a few events.
+//! Traces that the reader accepts, and its messages for wrong traces: traces of a few events.
 
 use super::edit::{Content, Edited};
 use super::reader::Kind::*;
@@ -14,7 +14,7 @@ tests! {
     a_summary_adds_up
 }
 
-/// The numbers of states, and what stands for no thread.
+/// The numbers of states, and the number that stands for no thread.
 const RUNNING_P: u64 = 1;
 const IDLE_P: u64 = 2;
 const ABANDONED: u64 = 4;
@@ -31,15 +31,15 @@ fn begun(generation: u64) -> Edited {
         .thread(generation, 1, &[(ProcStatus, &[1, RUNNING_P])])
 }
 
-/// The string 1.
+/// The string with number 1.
 const WHY: [u64; 5] = [1, 3, b'w' as u64, b'h' as u64, b'y' as u64];
 
-/// With the tables that every generation has: a clock of a gigahertz, and a string.
+/// Adds the tables that every generation has: a clock of a gigahertz, and a string.
 fn ended(trace: Edited, generation: u64) -> Edited {
     trace.table(generation, &[8], &[1_000_000_000]).table(generation, &[4, 5], &WHY)
 }
 
-/// A trace with some of all that a scheduler does, in two generations.
+/// Returns a trace with some of everything that a scheduler does, in two generations.
 pub fn some_of_all() -> Vec<u8> {
     let first = begun(1)
         .thread(1, 0, &[(GoCreate, &[7, 0, 0]), (GoCreate, &[8, 0, 0]), (GoCreateBlocked, &[9, 0, 0])])
@@ -128,7 +128,7 @@ fn what_is_wrong_is_said() {
         ("goroutine 1 was Running, and is Runnable", second(&[(GoStatus, &[1, 0, RUNNABLE])])),
         ("P 0 was Running, and is Idle", second(&[(ProcStatus, &[0, IDLE_P])])),
         ("nobody has made it", second(&[(GoStatus, &[9, NOBODY, WAITING])])),
-        // Numbers begin anew in each generation, behind the status.
+        // Sequence numbers begin anew in each generation, after the status.
         ("can come next", second(&[(ProcStop, &[]), (ProcStart, &[0, 1])])),
         ("generation 3 comes after 1", ended(begun(1), 1).thread(3, 0, &[])),
     ];
@@ -149,7 +149,7 @@ fn what_is_wrong_is_said() {
     assert_eq!(read(b"go 1.21 trace\0\0\0").unwrap_err(), "the header is \"go 1.21 trace\\0\\0\\0\"");
 }
 
-/// Of what is cut off, each generation is read that is there.
+/// The reader reads each whole generation of a trace that is cut off.
 fn what_is_cut_off_is_read_as_far_as_it_goes() {
     let first = ended(begun(1), 1);
     let again = [(ProcStatus, &[0, RUNNING_P][..]), (GoStatus, &[1, 0, RUNNING])];
@@ -164,7 +164,7 @@ fn what_is_cut_off_is_read_as_far_as_it_goes() {
     }
 }
 
-/// What woke a goroutine comes first, even if it was later by its thread's clock.
+/// The event that woke a goroutine comes first, even if its thread's clock was ahead.
 fn clocks_that_differ_change_nothing() {
     let early = [(GoStart, &[7, 1][..]), (GoBlock, &[1, 0]), (GoStart, &[7, 3])];
     let late = [(GoCreate, &[7, 0, 0][..]), (GoUnblock, &[7, 2, 0])];

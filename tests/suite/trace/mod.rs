@@ -1,4 +1,4 @@
-//! The execution trace: it can be read, and it says what the program did.
+//! The execution trace: it can be read, and shows what the program did.
 
 mod bad_input;
 mod beside;

@@ -1,12 +1,12 @@
-//! Traces in which one event is changed: the reader sees it. Else a trace that is read would prove
-//! little.
+//! Traces in which one event is changed: the reader must notice. Otherwise reading a trace would
+//! prove little.
 //!
-//! - An event has another number among its goroutine's or its P's, or names another one: never
-//!   right.
-//! - Two neighbours in a thread's batch change places. If both say what the thread has (its P, its
-//!   goroutine) that is never right, but for what [`both_ways`] names. If one may be anywhere near
-//!   by (a goroutine is made or woken, a label is set), it is wrong, or each goroutine and each P
-//!   does the same as before, in the same order.
+//! - An event gets another sequence number in its goroutine or its P, or names another goroutine or
+//!   P. That is never right.
+//! - Two neighbours in a thread's batch change places. If both change what the thread has (its P,
+//!   its goroutine), that is never right, except for the pairs in [`both_ways`]. If one could as
+//!   well be nearby (a goroutine is made or woken, a label is set), either the result is wrong, or
+//!   each goroutine and each P does the same as before, in the same order.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -35,21 +35,22 @@ fn changes_of_a_programs_trace_are_seen(test: Test) {
     assert_seen("programs", &trace_of_some(test), 2_000);
 }
 
-/// How one event is changed: that in a batch, at an index.
+/// A change of one event: the one in a batch, at an index.
 #[derive(Clone, Copy, Debug)]
 enum Mutation {
-    /// The numbers of the event, from the first: this one is another.
+    /// One of the event's numbers, counted from the first, gets another value.
     Argument { batch: usize, index: usize, argument: usize, value: u64 },
-    /// It changes places with the next one.
+    /// The event changes places with the next one.
     Swap { batch: usize, index: usize },
 }
 
 use Mutation::{Argument, Swap};
 
-/// Changes a trace, at as many places as this, and fails if the reader doesn't see it.
+/// Changes a trace in at most `most` places, and fails if the reader doesn't notice.
 ///
-/// If the environment variable `TRACE_MUTATIONS` names a folder, all of them are written there, for
-/// another reader: each behind a byte, 1 if it was taken, and its length, in four bytes.
+/// If the environment variable `TRACE_MUTATIONS` names a folder, all changed traces are written
+/// there, for another reader. In front of each are a byte, 1 if it was accepted, and its length, in
+/// four bytes.
 fn assert_seen(name: &str, trace: &[u8], most: usize) {
     let mut rng = Rng::seeded();
     let original = Edited::new(trace);
@@ -77,7 +78,7 @@ fn assert_seen(name: &str, trace: &[u8], most: usize) {
     }
 }
 
-/// What can be changed.
+/// Returns the possible changes.
 fn mutations(trace: &Edited, rng: &mut Rng) -> Vec<Mutation> {
     let mut all = Vec::new();
     for (batch, content) in trace.batches.iter().map(|batch| &batch.content).enumerate() {
@@ -97,7 +98,7 @@ fn mutations(trace: &Edited, rng: &mut Rng) -> Vec<Mutation> {
             }
             let named = roles.first().is_some_and(|role| matches!(role, Role::G | Role::P));
             if named && counted.is_some() {
-                // There are none with such numbers.
+                // No goroutine or P has such a number.
                 let value = event.args[0] + (1 << 40);
                 all.push(Argument { batch, index, argument: 0, value });
             }
@@ -109,7 +110,7 @@ fn mutations(trace: &Edited, rng: &mut Rng) -> Vec<Mutation> {
     all
 }
 
-/// The trace, changed, and the event with its next neighbour.
+/// Returns the trace, changed, and the event with its next neighbour.
 fn apply(trace: &Edited, mutation: Mutation) -> (Edited, [Raw; 2]) {
     let mut changed = trace.clone();
     let (Argument { batch, index, .. } | Swap { batch, index }) = mutation;
@@ -128,7 +129,7 @@ fn apply(trace: &Edited, mutation: Mutation) -> (Edited, [Raw; 2]) {
     (changed, neighbours)
 }
 
-/// Whether the event says what its thread has from then on.
+/// Returns whether the event sets what its thread has from then on.
 fn says_what_its_thread_has(kind: Kind) -> bool {
     matches!(
         kind,
@@ -148,8 +149,8 @@ fn says_what_its_thread_has(kind: Kind) -> bool {
     )
 }
 
-/// Whether two such neighbours may stand in either order: a goroutine in a system call needs no P,
-/// and a P needs no goroutine.
+/// Returns whether two such neighbours may be in either order: a goroutine in a system call needs
+/// no P, and a P needs no goroutine.
 fn both_ways(neighbours: [Kind; 2]) -> bool {
     matches!(
         neighbours,
@@ -158,12 +159,12 @@ fn both_ways(neighbours: [Kind; 2]) -> bool {
     )
 }
 
-/// Whether two neighbours mustn't change places.
+/// Returns whether two neighbours mustn't change places.
 fn must_keep(neighbours: [Kind; 2]) -> bool {
     neighbours.into_iter().all(says_what_its_thread_has) && !both_ways(neighbours)
 }
 
-/// What each goroutine and each P does, one after the other.
+/// Returns the events of each goroutine and of each P, in order.
 fn course(events: &[Event]) -> BTreeMap<(&'static str, u64), Vec<String>> {
     let mut course: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for event in events {

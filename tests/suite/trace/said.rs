@@ -1,4 +1,4 @@
-//! What a program says of itself is in its trace: tasks, regions, messages, labels and names.
+//! A program's own statements are in its trace: tasks, regions, messages, labels and names.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process, thread};
@@ -21,7 +21,7 @@ tests! {
     a_stopped_world_is_told
 }
 
-/// The trace of a program that does some of all.
+/// Returns the trace of a program that makes some of each.
 pub fn trace_of_some(test: Test) -> Vec<u8> {
     let path =
         env::temp_dir().join(format!("gosched-{}-{}.trace", process::id(), test.name().replace("::", "-")));

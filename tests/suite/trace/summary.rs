@@ -1,5 +1,5 @@
-//! What a trace says of each goroutine in sum: the time it spent in each state, and which goroutine
-//! woke which.
+//! The sums of a trace for each goroutine: the time that it spent in each state, and which
+//! goroutine woke which.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub struct Summary {
 /// The sums of a goroutine. Times are in nanoseconds.
 #[derive(Default)]
 pub struct Goroutine {
-    /// The function that it began with, if the trace has a stack of it.
+    /// The function with which it began, if the trace has its stack.
     pub name: Option<Rc<str>>,
     /// The goroutine that made it, if it was made during the trace.
     pub maker: Option<u64>,
@@ -31,19 +31,19 @@ pub struct Goroutine {
     pub syscalls: u64,
     /// The part of that time without a P.
     pub without_p: u64,
-    /// The time in waits, by reasons.
+    /// The time in waits, by reason.
     pub waiting: BTreeMap<Rc<str>, u64>,
     pub regions: Vec<Region>,
     pub labels: Vec<Rc<str>>,
     now: Option<Now>,
 }
 
-/// What a goroutine does now, and since when.
+/// The present state of a goroutine, and when it began.
 struct Now {
     state: Go,
     since: u64,
     reason: Rc<str>,
-    /// The P with which it entered a system call, and since when it has none.
+    /// The P with which it entered a system call, and when it lost that P.
     p: Option<u64>,
     lost_p: Option<u64>,
 }
@@ -143,7 +143,7 @@ impl Summary {
 }
 
 impl Goroutine {
-    /// Counts what it did up to now.
+    /// Counts the time up to now.
     fn pass(&mut self, time: u64) {
         let Some(now) = &mut self.now else { return };
         let took = time - now.since;

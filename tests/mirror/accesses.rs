@@ -1,9 +1,9 @@
-//! What the sources do with the fields of the four large structs.
+//! How the sources use the fields of the four large structs.
 //!
-//! Tokens have no types, so a field is known by its name. Of the names that several of these
-//! structs have, an access by Go's name for one of them (`gp`, `mp`, `pp`, `sched()`) is no access
-//! to another; any other access may be to each. Therefore "untouched" is always right, and "used"
-//! may be wrong for a name that another type has, too.
+//! Tokens have no types, so a field is known by its name. Several of these structs may have a field
+//! of the same name. Then an access by Go's name for one of the structs (`gp`, `mp`, `pp`,
+//! `sched()`) doesn't count for another. Any other access may be to each. So "untouched" is always
+//! right, and "used" may be wrong if another type has a field of that name, too.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use proc_macro2::Delimiter;
 use crate::repository::{files_below, read};
 use crate::tokens::{self, Token, without_tests};
 
-/// What is done with a field, at most.
+/// The most that the sources do with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     Untouched,
-    /// It is set, and nothing looks at it.
+    /// The field is set, and nothing reads it.
     Set,
-    /// It is looked at, and nothing sets it.
+    /// The field is read, and nothing sets it.
     Read,
     Used,
 }
 
-/// What the variable is called that points to each of the structs.
+/// The usual name of a variable that points to each of the structs.
 const POINTERS: [(&str, &str); 4] = [("g", "gp"), ("m", "mp"), ("p", "pp"), ("schedt", "sched")];
 
-/// By a field's name: what it is reached by, and what is done.
+/// For each field's name: the variables that lead to it, and the accesses.
 pub struct Accesses(BTreeMap<String, Vec<(String, Access)>>);
 
 impl Accesses {
-    /// Of all files.
+    /// Collects the accesses of all files.
     pub fn of_the_crate() -> Self {
         Self::new(files_below("src").into_iter().map(|path| (read(&path), path)))
     }
 
-    /// Of sources with their names.
+    /// Collects the accesses of sources, which have names.
     fn new(sources: impl Iterator<Item = (String, String)>) -> Self {
         let mut accesses = Accesses(BTreeMap::new());
         for (source, name) in sources {
@@ -58,8 +58,8 @@ impl Accesses {
         }
     }
 
-    /// What is done with a field of a struct of Go's, or, `a.b`, with a field of its field. Those
-    /// of `with_it` have a field of that name, too.
+    /// Returns how a field of a struct of Go's is used, or, for `a.b`, a field of its field. The
+    /// structs in `with_it` have a field of that name, too.
     pub fn of(&self, go: &str, field: &str, with_it: &[&str]) -> Access {
         let anothers =
             |by: &str| POINTERS.iter().any(|(of, name)| name == &by && *of != go && with_it.contains(of));
@@ -71,12 +71,12 @@ impl Accesses {
     }
 }
 
-/// What is done with a field with which one and the other is done.
+/// Combines two accesses to a field.
 fn both(one: Access, other: Access) -> Access {
     if one == other { one } else { Access::Used }
 }
 
-/// The name that stands before a field's dot: of a variable, or of a function that was called.
+/// Returns the name before a field's dot: of a variable, or of a function that was called.
 fn pointer(before: &[Token]) -> String {
     match before {
         [.., Token::Word(name)] | [.., Token::Word(name), Token::Group(Delimiter::Parenthesis, _)] => {
@@ -86,7 +86,7 @@ fn pointer(before: &[Token]) -> String {
     }
 }
 
-/// What is done with a field, by what follows it.
+/// Returns the kind of access to a field, judged by the tokens that follow.
 fn access(after: &[Token]) -> Access {
     match after {
         [Token::Mark('='), next, ..] if *next != Token::Mark('=') => Access::Set,

@@ -1,10 +1,10 @@
-//! What C has, against what the raw layer has in Rust, and against the tests in C.
+//! The C functions, against the raw layer's in Rust, and against the tests in C.
 
 use std::collections::BTreeSet;
 
 use crate::repository::{files_below, read};
 
-/// What is called otherwise in C: in Rust, in C.
+/// Functions with another name in C: in Rust, in C.
 const RENAMED: [(&str, &str); 22] = [
     ("gosched", "gosched_yield"),
     ("gosched_if_busy", "gosched_yield_if_busy"),
@@ -18,8 +18,8 @@ const RENAMED: [(&str, &str); 22] = [
     ("makechan", "gosched_chan_make"),
     ("freechan", "gosched_chan_free"),
     ("closechan", "gosched_chan_close"),
-    // One function of Rust's says by an argument whether it waits; and C has one that doesn't tell
-    // a closed channel.
+    // A function of Rust's has an argument that says whether it waits. C also has a function that
+    // doesn't report a closed channel.
     ("chansend", "gosched_chan_send"),
     ("chansend1", "gosched_chan_send"),
     ("selectnbsend", "gosched_chan_try_send"),
@@ -32,10 +32,10 @@ const RENAMED: [(&str, &str); 22] = [
     ("getm", "gosched_acquirem"),
 ];
 
-/// What C has no use for, and why.
+/// Functions that C doesn't need, and the reason.
 const RUST_ALONE: [(&str, &str); 1] = [("sched", "C knows no fields of Go's structs")];
 
-/// The names behind `start` at the beginning of a line.
+/// Returns the names after one of `starts` at the beginning of a line.
 fn names<'a>(text: &'a str, starts: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     text.lines().filter_map(|line| {
         let line = line.trim_start();
@@ -44,7 +44,7 @@ fn names<'a>(text: &'a str, starts: &'a [&str]) -> impl Iterator<Item = String> 
     })
 }
 
-/// What a file passes on of the runtime's, as functions: their names are in lower case.
+/// Returns the functions of the runtime that a file re-exports: their names are in lower case.
 fn passed_on(text: &str) -> Vec<String> {
     let lists = text.split("pub use crate::runtime::{").skip(1);
     let names = lists.flat_map(|list| list.split('}').next().unwrap_or_default().split(','));

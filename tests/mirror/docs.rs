@@ -1,10 +1,10 @@
-//! What the documentation in the sources shows and tests.
+//! The examples in the documentation, and what tests them.
 
 use syn::{GenericParam, Generics, Ident, Item};
 
 use crate::repository::{files_below, read};
 
-/// The type, if it is one that programs see, and what it has for parameters.
+/// Returns the type, if programs see it, and its parameters.
 fn public_type(item: &Item) -> Option<(&Ident, &Generics)> {
     let (vis, ident, generics) = match item {
         Item::Struct(item) => (&item.vis, &item.ident, &item.generics),
@@ -15,7 +15,7 @@ fn public_type(item: &Item) -> Option<(&Ident, &Generics)> {
     matches!(vis, syn::Visibility::Public(_)).then_some((ident, generics))
 }
 
-/// An example: the line of its fence, what the fence says, and the lines inside.
+/// An example: the line of its fence, the fence's text, and the lines inside.
 struct Example<'a> {
     number: usize,
     tags: &'a str,
@@ -23,7 +23,7 @@ struct Example<'a> {
 }
 
 impl Example<'_> {
-    /// Whether rustdoc takes it for Rust. Other languages are named.
+    /// Returns whether rustdoc takes it for Rust. Examples in other languages name theirs.
     fn is_rust(&self) -> bool {
         let first = self.tags.split(',').next().unwrap_or_default().trim();
         matches!(first, "" | "rust" | "no_run" | "should_panic" | "compile_fail" | "ignore")
@@ -31,7 +31,8 @@ impl Example<'_> {
     }
 }
 
-/// The examples of a file, in Rust or not. A comment in an example of a page is a part of it.
+/// Returns the examples of a file, in Rust or not. A comment in an example of a page is a part of
+/// it.
 fn examples<'a>(path: &str, text: &'a str) -> Vec<Example<'a>> {
     let mut examples: Vec<Example<'_>> = Vec::new();
     let mut inside = false;
@@ -58,8 +59,8 @@ fn documents() -> impl Iterator<Item = String> {
     files.filter(|path| path.ends_with(".rs") || path.ends_with(".md")).chain(["README.md".to_owned()])
 }
 
-/// rustdoc compiles a line that begins with `# ` and doesn't show it. Without such lines, what it
-/// compiles is what is pasted.
+/// rustdoc compiles a line that begins with `# ` and doesn't show it. Without such lines, readers
+/// paste exactly what rustdoc compiles.
 #[test]
 fn no_example_hides_a_line() {
     let mut hidden = Vec::new();
@@ -94,7 +95,7 @@ fn the_examples_of_each_page_are_compiled() {
     assert!(uncompiled.is_empty(), "{}", uncompiled.join("\n"));
 }
 
-/// Where a part of the program has no types, gdb may find an empty one by the name.
+/// Where a part of the program has no types, gdb may find an empty type by that name.
 #[test]
 fn the_commands_for_gdb_find_types_by_statics() {
     let script = read("tools/gosched-gdb.py");
@@ -106,7 +107,7 @@ fn the_commands_for_gdb_find_types_by_statics() {
 #[test]
 fn the_variance_of_each_type_is_tested() {
     const TABLES: &str = "tests/variance.rs";
-    // It names files whose types say their variance themselves.
+    // The types of these files have tests of their variance in place.
     const THEMSELVES: &str = "src/chan/select_";
     let text = read(TABLES);
     let (types, lifetimes) = text.split_once("\nmod lifetimes {").expect("two tables");
@@ -130,7 +131,7 @@ fn the_variance_of_each_type_is_tested() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// It has what a reader needs to decide; pages have the rest.
+/// The README has what a reader needs to decide. Pages have the rest.
 #[test]
 fn the_readme_is_short() {
     const MOST: usize = 160;

@@ -7,10 +7,10 @@ use crate::repository::read;
 use crate::structs::{declaration, in_source, in_table};
 use crate::tables::{rows, type_name};
 
-/// Structs of the table that aren't here, because nothing would use them.
+/// Structs of the table that this crate lacks, because nothing would use them.
 const LEFT_OUT: [&str; 1] = ["coro"];
 
-/// Each struct of the table that is here, with its file.
+/// Returns each struct of the table that this crate has, with its file.
 fn structs() -> Vec<(&'static str, String)> {
     let mut structs: Vec<_> = rows("fields").into_iter().map(|[file, go, _, _, _]| (file, go)).collect();
     structs.dedup();

@@ -1,11 +1,11 @@
-//! Every function of Go's that this crate is built with is here, under its name, where the
-//! reading guide says that Go file's functions are.
+//! This crate has every function of Go's that belongs to it, under its name, in the files where the
+//! reading guide puts that Go file's functions.
 
 use crate::guide;
 use crate::sources::{SOURCES, owner_and_name};
 use crate::tables;
 
-/// What the last column says: the part of the runtime that a function belongs to,
+/// The values of the last column: the part of the runtime that a function belongs to,
 const BUILT_WITH: [&str; 3] = ["core", "stacks", "preempt"];
 
 /// or this, and the reason.

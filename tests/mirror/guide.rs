@@ -1,4 +1,4 @@
-//! What `docs/reading-guide.md` says, as far as tests can check it.
+//! The contents of `docs/reading-guide.md`, as far as tests can check them.
 
 use crate::markdown::{self, names};
 use crate::repository::read;
@@ -6,7 +6,7 @@ use crate::repository::read;
 /// The guide's path.
 pub const PATH: &str = "docs/reading-guide.md";
 
-/// "Go's function is ours, in this file."
+/// "This function of Go's is this one of ours, in this file."
 pub struct Entry {
     pub go_file: String,
     pub go: String,
@@ -14,15 +14,15 @@ pub struct Entry {
     pub path: String,
 }
 
-/// What is below a heading of the second level.
+/// Returns the text below a heading of the second level.
 pub fn part(title: &str) -> String {
     let text = read(PATH);
     let part = text.split("\n## ").find_map(|part| part.strip_prefix(title)?.strip_prefix('\n'));
     part.unwrap_or_else(|| panic!("{PATH} has no part {title}")).to_owned()
 }
 
-/// The cells of a part's tables, without the tables' own headings: of those below the headings of
-/// the third level that have `about` in them.
+/// Returns the cells of a part's tables, without the tables' own headings. Only tables below
+/// headings of the third level that contain `about` count.
 pub fn rows(title: &str, about: &str) -> Vec<Vec<String>> {
     let part = part(title);
     let mut wanted = true;
@@ -34,18 +34,18 @@ pub fn rows(title: &str, about: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// The files of the repository that a text links to, by their paths from its root.
+/// Returns the files of the repository to which a text links, by their paths from its root.
 pub fn links(text: &str) -> Vec<String> {
     let targets = text.split("](../").skip(1).filter_map(|rest| rest.split_once(')'));
     targets.map(|(target, _)| target.to_owned()).collect()
 }
 
-/// The Go file of a row of the table of functions, as the guide calls it.
+/// Returns the Go file of a row of the table of functions, as the guide calls it.
 pub fn go_file(row: &str) -> &str {
     if row == "asm" { "asm_amd64.s" } else { row }
 }
 
-/// All entries: Go's file, ours, Go's functions, and functions that only we have.
+/// Returns all entries: Go's file, ours, Go's functions, and functions that only this crate has.
 pub fn entries() -> Vec<Entry> {
     let mut entries = Vec::new();
     for row in rows("Go's functions", "") {

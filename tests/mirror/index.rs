@@ -1,11 +1,11 @@
-//! Indexes of folders: a page lists what there is.
+//! Indexes of folders: such a page lists the folder's contents.
 
 use std::fs;
 
 use crate::markdown::rows;
 use crate::repository::{absolute, files_below, read};
 
-/// What a page links to in its own folder or below.
+/// Returns the links of a page into its own folder or below.
 fn links(page: &str) -> Vec<String> {
     let text = read(page);
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());

@@ -1,6 +1,6 @@
 //! Tables and names in documents.
 
-/// The rows of the tables in some lines, without the tables' own headings.
+/// Returns the rows of the tables in some lines, without the tables' own headings.
 pub fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for line in lines.filter_map(|line| line.strip_prefix('|')) {
@@ -15,7 +15,7 @@ pub fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
     rows
 }
 
-/// What stands in backquotes.
+/// Returns the names in backquotes.
 pub fn names(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -1,7 +1,7 @@
-//! What the sources say of themselves, against the sources: Go's names and fields are here, the
-//! reading guide is right, each room uses only the rooms below it, the documentation is whole,
-//! and its indexes are. The hosting service runs the steps that the scripts have. No test is in
-//! quarantine, and none asserts an upper bound of elapsed time.
+//! The sources' statements about themselves, against the sources. Go's names and fields are here,
+//! the reading guide is right, each room uses only the rooms below it, and the documentation and
+//! its indexes are complete. The hosting service runs the scripts' steps. No test is in quarantine,
+//! and none asserts an upper bound of elapsed time.
 
 mod accesses;
 mod capi;

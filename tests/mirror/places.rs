@@ -1,12 +1,12 @@
-//! Where in `src/` is what the tests look for.
+//! The places in `src/` that the tests read.
 
-/// Go's four large structs, and the small ones that they are made of.
+/// Go's four large structs, and the small structs in them.
 pub const RUNTIME2: &str = "src/runtime/data/runtime2.rs";
 
-/// What this port adds to them.
+/// The fields that this port adds to them.
 pub const ADDED: &str = "src/runtime/data/ext.rs";
 
-/// Where a Go file's structs are.
+/// Returns the file with a Go file's structs.
 pub fn structs_of(go_file: &str) -> &'static str {
     match go_file {
         "runtime2.go" => RUNTIME2,

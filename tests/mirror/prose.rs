@@ -1,10 +1,10 @@
-//! Comments and documents, against a table of how often they break a rule of style. A count that
-//! rises fails; one that falls doesn't.
+//! Comments and documents, against a table that counts how often they break a rule of style. A
+//! count that rises fails; a count that falls doesn't.
 //!
 //!     cargo test -p gosched-mirror prose
 //!
-//! `GOSCHED_MIRROR=update` before that writes the table, `tests/mirror/tables/prose.tsv`.
-//! `GOSCHED_MIRROR=list`, with `-- --nocapture` behind it, prints the places.
+//! With `GOSCHED_MIRROR=update` before it, this writes the table, `tests/mirror/tables/prose.tsv`.
+//! With `GOSCHED_MIRROR=list`, and `-- --nocapture` after it, this prints the places.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const FOLDERS: [&str; 11] =
 const FILES: [&str; 7] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.toml", "README.md", "SECURITY.md", "build.rs", "deny.toml"];
 
-/// How the table calls the folder of [`FILES`].
+/// The table's name for the folder of [`FILES`].
 const ROOT: &str = "/";
 
 /// The most columns of a line.
@@ -38,12 +38,12 @@ const PHRASES: [&[&str]; 6] = [
     &["as", "may", "be"],
 ];
 
-/// A relative pronoun without an antecedent follows one of these.
+/// After one of these words, a relative pronoun has no antecedent.
 const BEFORE_WHO: [&str; 8] = ["by", "for", "of", "to", "from", "than", "beside", "tells"];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rule {
-    /// A sentence or a clause whose subject is a pronoun that stands for nothing.
+    /// A sentence or a clause whose subject is a pronoun without a noun.
     WhoFirst,
     /// The same as an object.
     WhoAfter,
@@ -72,7 +72,7 @@ struct Break {
     text: String,
 }
 
-/// What marks a comment.
+/// The mark of a comment.
 #[derive(Clone, Copy)]
 enum Language {
     Rust,
@@ -95,16 +95,16 @@ impl Language {
     }
 }
 
-/// Words that belong together, each with its line: a paragraph, a list's item, a table's cell.
+/// Words that form a unit, each with its line: a paragraph, a list's item, a table's cell.
 type Block<'a> = Vec<(usize, &'a str)>;
 
 /// Reads the lines of one file.
 struct Reader<'a> {
     path: &'a str,
     block: Block<'a>,
-    /// In an example.
+    /// Whether the line is in an example.
     fence: bool,
-    /// In a comment of C's, or in a string that documents a Python function.
+    /// Whether the line is in a comment of C's, or in a docstring of Python's.
     inside: bool,
     breaks: Vec<Break>,
 }
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         reader.breaks
     }
 
-    /// What a line says, if it is nothing but comment.
+    /// Returns the text of a line that is only comment.
     fn comment(&mut self, language: Language, line: &'a str) -> Option<&'a str> {
         let after_slashes = || line.strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']));
         match language {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A line of code, perhaps with a comment behind it.
+    /// Reads a line of code, perhaps with a comment at its end.
     fn code(&mut self, number: usize, line: &'a str, language: Language) {
         self.end_block();
         self.fence = false;
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
             self.fence = !self.fence;
             return;
         }
-        // An example by its indentation, too.
+        // Indentation marks an example, too.
         if self.fence || (comment.starts_with("     ") && self.block.is_empty()) {
             return;
         }
@@ -239,12 +239,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A word without punctuation around it.
+/// Returns a word without punctuation around it.
 fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Whether a sentence ends between two words.
+/// Returns whether a sentence ends between two words.
 fn ends_sentence(word: &str, next: &str) -> bool {
     let ends = word.trim_end_matches([')', '"', '*', '`', '_', ']']).ends_with(['.', '?', '!']);
     ends && !next.starts_with(|c: char| c.is_lowercase())
@@ -253,7 +253,7 @@ fn ends_sentence(word: &str, next: &str) -> bool {
 fn breaks() -> Vec<Break> {
     let below = FOLDERS.iter().flat_map(|folder| files_below(folder));
     let in_file = |path: String| {
-        // Pictures and programs aren't text.
+        // Pictures and programs aren't read.
         let text = String::from_utf8(fs::read(absolute(&path)).ok()?).ok()?;
         Some(Reader::read(&path, &text))
     };

@@ -4,7 +4,7 @@ use crate::repository::read;
 
 const LIST: &str = "tests/quarantine.txt";
 
-/// The lines that name a test.
+/// Returns the lines that name a test.
 fn entries(list: &str) -> Vec<&str> {
     list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }

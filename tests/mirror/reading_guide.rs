@@ -1,4 +1,4 @@
-//! What `docs/reading-guide.md` says is so.
+//! The statements of `docs/reading-guide.md` are true.
 
 use crate::accesses::{Access, Accesses};
 use crate::guide::{self, PATH, entries, go_file, links};
@@ -9,7 +9,7 @@ use crate::sources::{SOURCES, owner_and_name};
 use crate::structs::{in_source, in_table};
 use crate::tables::{rows, snake_case, type_name};
 
-/// Fails with all that is wrong, a line each.
+/// Fails with all faults, a line each.
 fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "{PATH}:\n{}", wrong.join("\n"));
 }
@@ -49,7 +49,7 @@ fn core_functions_are_listed() {
 /// The four large structs.
 const LARGE: [&str; 4] = ["g", "m", "p", "schedt"];
 
-/// The fields of a large struct, Go's and those that this port adds.
+/// Returns the fields of a large struct, Go's and those that this port adds.
 fn fields(go: &str) -> Vec<String> {
     let added = syn::parse_file(&read(ADDED)).expect("Rust");
     let added = in_source(&added, &(type_name(go) + "Ext"), &[]);
@@ -73,7 +73,7 @@ fn each_field_is_in_one_group() {
     none(&wrong);
 }
 
-/// What is done with a field is what the third column says.
+/// The third column says how each field is used.
 #[test]
 fn fields_are_used_as_it_says() {
     let accesses = Accesses::of_the_crate();
@@ -110,7 +110,7 @@ fn files_are_there() {
     none(&wrong);
 }
 
-/// What a paragraph or a row names is in one of the files that it links to.
+/// Each name in a paragraph or a row is in one of the files to which it links.
 #[test]
 fn names_are_where_it_links_to() {
     let mut wrong = Vec::new();

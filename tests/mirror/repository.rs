@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// Where a file is on this machine.
+/// Returns a file's path on this machine.
 pub fn absolute(path: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../..", path].iter().collect()
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 pub fn read(path: &str) -> String {
     fs::read_to_string(absolute(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The files in a folder and in the folders in it, sorted; without what cargo builds.
+/// Returns the files in a folder and in its subfolders, sorted, without cargo's output.
 pub fn files_below(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(absolute(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let mut files: Vec<String> = entries

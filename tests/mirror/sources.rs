@@ -9,14 +9,14 @@ use syn::{ForeignItemFn, ImplItem, Item, Type};
 use crate::repository::{files_below, read};
 use crate::tables::type_name;
 
-/// All files.
+/// All files of the sources.
 pub static SOURCES: LazyLock<Sources> = LazyLock::new(Sources::new);
 
-/// What each file of `src/` and `asm/` defines.
+/// The functions that each file of `src/` and `asm/` defines.
 pub struct Sources(BTreeMap<String, Vec<Function>>);
 
 struct Function {
-    /// The type that it is a method of.
+    /// The type of which it is a method.
     owner: Option<String>,
     name: String,
 }
@@ -27,8 +27,8 @@ impl Sources {
         Sources(files.map(|path| (path.clone(), functions(&path))).collect())
     }
 
-    /// Whether a file defines `name`, as a function or as a method of `owner`. What assembly
-    /// calls, or is, may have the prefix that its symbols have.
+    /// Returns whether a file defines `name`, as a function or as a method of `owner`. A function
+    /// that assembly calls or defines may have the prefix of assembly's symbols.
     pub fn define(&self, path: &str, owner: Option<&str>, name: &str) -> bool {
         let owner = owner.map(type_name);
         let symbol = format!("gosched_{name}");
@@ -40,13 +40,13 @@ impl Sources {
         })
     }
 
-    /// The files that define `name`, as [`define`](Self::define) has it.
+    /// Returns the files that define `name`, as [`define`](Self::define) does.
     pub fn files_with(&self, owner: Option<&str>, name: &str) -> Vec<&str> {
         self.0.keys().map(String::as_str).filter(|path| self.define(path, owner, name)).collect()
     }
 }
 
-/// Whose method a function is, if it is one, and its name: `gQueue.push`, `GQueue::push`.
+/// Returns a method's type and the function's name: `gQueue.push`, `GQueue::push`.
 pub fn owner_and_name(function: &str) -> (Option<&str>, &str) {
     match function.rsplit_once("::").or_else(|| function.rsplit_once('.')) {
         Some((owner, name)) => (Some(owner), name),
@@ -65,7 +65,7 @@ fn functions(path: &str) -> Vec<Function> {
     }
 }
 
-/// The functions that an item defines; those of a file's tests don't count.
+/// Returns the functions that an item defines. Functions of a file's tests don't count.
 fn in_rust(item: &Item) -> Vec<Function> {
     match item {
         Item::Fn(function) => vec![Function { owner: None, name: function.sig.ident.to_string() }],
@@ -82,7 +82,8 @@ fn in_rust(item: &Item) -> Vec<Function> {
             };
             item.items.iter().filter_map(method).collect()
         }
-        // What writes the bodies, as the raw face's `offered!`, is called with signatures alone.
+        // A macro that writes the bodies, such as the raw face's `offered!`, is called with
+        // signatures alone.
         Item::Macro(item) => {
             let functions = item.mac.parse_body_with(signatures).unwrap_or_default();
             let names = functions.iter().map(|function| function.sig.ident.to_string());

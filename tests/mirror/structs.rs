@@ -1,18 +1,18 @@
-//! The fields of structs, as the table has them and as the sources do.
+//! The fields of structs, in the table and in the sources.
 
 use syn::{Item, ItemStruct, Type};
 
 use crate::tables::rows;
 
-/// The fields that the table has for a Go struct, in our spelling. `a.b` is field `b` of the
-/// struct that field `a` is.
+/// Returns the table's fields of a Go struct, in our spelling. `a.b` is field `b` of the struct in
+/// field `a`.
 pub fn in_table(go: &str) -> Vec<String> {
     let row = |[_, of, _, _, ours]: [String; 5]| (of == go).then_some(ours);
     rows("fields").into_iter().filter_map(row).collect()
 }
 
-/// The fields of a struct in `file`, in order. A field for which `wanted` has fields of its own
-/// is followed by those that it has.
+/// Returns the fields of a struct in `file`, in order. If `wanted` has fields of a field, that
+/// field is followed by its own fields.
 pub fn in_source(file: &syn::File, name: &str, wanted: &[String]) -> Vec<String> {
     let mut fields = Vec::new();
     for field in &declaration(file, name).fields {
@@ -27,7 +27,7 @@ pub fn in_source(file: &syn::File, name: &str, wanted: &[String]) -> Vec<String>
     fields
 }
 
-/// The declaration of a struct in `file`.
+/// Returns the declaration of a struct in `file`.
 pub fn declaration<'a>(file: &'a syn::File, name: &str) -> &'a ItemStruct {
     let named = |item: &'a Item| match item {
         Item::Struct(item) if item.ident == name => Some(item),

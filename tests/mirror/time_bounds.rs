@@ -1,8 +1,8 @@
 //! The suite's tests assert no upper bound of elapsed time: such a test is flaky on a slow machine.
 //!
 //! A bound is a comparison in `assert!` whose lesser side has a call of `elapsed`, or a variable
-//! that was set from one by itself. Lower bounds hold on every machine and aren't counted. Loops
-//! for a length of time assert nothing.
+//! that was set from such a call alone. Lower bounds hold on every machine and aren't counted.
+//! Loops that run for some time assert nothing.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::tokens::{self, Token, is, words};
 
 const MEASURES: [&str; 2] = ["elapsed", "duration_since"];
 
-/// How many upper bounds of elapsed time a file asserts.
+/// Returns how many upper bounds of elapsed time a file asserts.
 fn bounds(tokens: &[Token]) -> usize {
     let mut measured = BTreeSet::from(MEASURES);
     collect_measured(tokens, &mut measured);
@@ -54,12 +54,12 @@ fn asserted_bounds(tokens: &[Token], measured: &BTreeSet<&str>) -> usize {
     bounds.sum()
 }
 
-/// The comparisons in an assertion whose lesser side is measured.
+/// Returns the comparisons in an assertion whose lesser side is measured.
 fn bounds_in(condition: &[Token], measured: &BTreeSet<&str>) -> usize {
     let ends = |token: &Token| matches!(token, Token::Mark(',' | ';' | '&' | '|' | '<' | '>'));
     let is_measured = |side: &[Token]| words(side).any(|word| measured.contains(word));
     let bounds = condition.iter().enumerate().map(|(i, token)| match token {
-        // Not of a turbofish.
+        // The mark isn't part of a turbofish.
         Token::Mark('<') if !condition[..i].ends_with(&[Token::Colons]) => {
             let lesser = condition[..i].rsplit(ends).next().unwrap_or_default();
             usize::from(is_measured(lesser))

@@ -1,11 +1,11 @@
-//! Files as tokens: that shows the bodies of macros, too.
+//! Files as tokens, which show the bodies of macros, too.
 
 use std::collections::BTreeSet;
 use std::iter;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// As much of a token as the tests need.
+/// The part of a token that the tests need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
     Word(String),
@@ -16,7 +16,7 @@ pub enum Token {
     Literal,
 }
 
-/// A file's tokens.
+/// Returns a file's tokens.
 pub fn of(name: &str, source: &str) -> Vec<Token> {
     read(source.parse().unwrap_or_else(|error| panic!("{name}: {error}")))
 }
@@ -38,7 +38,7 @@ fn read(stream: TokenStream) -> Vec<Token> {
     tokens
 }
 
-/// The tokens without each item, statement and field that `#[cfg(test)]` stands before, or
+/// Returns the tokens without each item, statement and field that follows `#[cfg(test)]` or
 /// `#[cfg(all(test, ..))]`.
 pub fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let mut kept = Vec::new();
@@ -68,7 +68,7 @@ fn is_cfg_test(token: &Token) -> bool {
     cfg == "cfg" && condition.first().is_some_and(|first| is(first, "test"))
 }
 
-/// All words in there.
+/// Returns all words in the tokens.
 pub fn words(tokens: &[Token]) -> Box<dyn Iterator<Item = &str> + '_> {
     Box::new(tokens.iter().flat_map(|token| match token {
         Token::Group(_, inner) => words(inner),
@@ -77,12 +77,12 @@ pub fn words(tokens: &[Token]) -> Box<dyn Iterator<Item = &str> + '_> {
     }))
 }
 
-/// Whether a token is that word.
+/// Returns whether a token is that word.
 pub fn is(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(other) if other == word)
 }
 
-/// The names of the items that are defined there, and of the methods.
+/// Returns the names of the items and methods that the tokens define.
 pub fn definitions(tokens: &[Token]) -> BTreeSet<&str> {
     const BEFORE: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"];
     let mut names = BTreeSet::new();

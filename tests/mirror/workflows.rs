@@ -1,17 +1,17 @@
-//! The workflows of the hosting service run the steps that the scripts have.
+//! The hosting service's workflows run the scripts' steps.
 
 use crate::repository::read;
 
 /// The step that each job runs first. It is in no matrix.
 const FIRST: &str = "tools";
 
-/// The steps of a script, in the order of its `--list`.
+/// Returns the steps of a script, in the order of its `--list`.
 fn steps_of_script(text: &str) -> Vec<&str> {
     let names = text.lines().filter_map(|line| line.strip_prefix("describe ")?.split(' ').next());
     names.filter(|&name| name != FIRST).collect()
 }
 
-/// The entries of the list below `step:` in a workflow's matrix.
+/// Returns the entries of the list below `step:` in a workflow's matrix.
 fn steps_of_workflow(text: &str) -> Vec<&str> {
     let behind =
         text.lines().skip_while(|line| line.trim() != "step:" || !line.starts_with("        ")).skip(1);

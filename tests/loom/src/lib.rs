@@ -1,5 +1,4 @@
-//! The protocol code of gosched under loom: the files that ship, with small stand-ins for what
-//! they are used with.
+//! The protocol code of gosched under loom: the files that ship, with small stand-ins around them.
 //!
 //! | from the crate | checked |
 //! | --- | --- |
@@ -20,9 +19,9 @@
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |
 //! | `stdpark/futex_table.rs`: `tests/stdpark` | no wake is lost, or counted twice |
 //!
-//! The rooms are the crate's, and the models of a room's files stand in it, where they see what is
-//! the room's own. A stand-in is at the path of what it stands for. It has the names that the
-//! shipped files use, and as little behind them as will do: a run queue of four, a lock that loom
+//! The rooms are the crate's. The models of a room's files are in that room, where they see its
+//! private items. A stand-in is at the path of the file that it replaces. It has the names that the
+//! shipped files use, and as little behind them as possible: a run queue of four, a lock that loom
 //! knows.
 
 #![cfg(loom)]

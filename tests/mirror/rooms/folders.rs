@@ -1,4 +1,4 @@
-//! What stands in a folder. Each function returns what is wrong, a line for each.
+//! The contents of folders. Each function returns the faults, a line for each.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::tokens::definitions;
 /// A file of one subject has no more lines than this.
 const MOST_LINES: usize = 800;
 
-/// That mirrors a file of Go's.
+/// The file that mirrors a file of Go's may have more.
 const LONG: &str = "runtime/data/runtime2.rs";
 
 /// Each folder's `mod.rs` has a table that names each file in it once, and each folder.
@@ -28,14 +28,14 @@ pub fn folders_have_tables(tree: &Tree) -> Vec<String> {
                 None => wrong.push(format!("{rules}: {name} isn't in its table")),
             }
         }
-        // One that has functions of its own may be listed, too.
+        // A `mod.rs` with functions of its own may be listed, too.
         listed.retain(|name| name != "mod.rs");
         wrong.extend(listed.iter().map(|name| format!("{rules}: {name} isn't there, or listed twice")));
     }
     wrong
 }
 
-/// What such a table names of a file is defined there, under that name or as Go's is spelled here.
+/// Each name in a file's row of such a table is defined in that file, in this spelling or in Go's.
 pub fn tables_are_right(tree: &Tree) -> Vec<String> {
     let mut wrong = Vec::new();
     for folder in folders(tree).iter().filter(|folder| tree.has(&format!("{folder}/mod.rs"))) {
@@ -60,20 +60,21 @@ pub fn tables_are_right(tree: &Tree) -> Vec<String> {
     wrong
 }
 
-/// A name of Go's, and ours for a function, a type or a constant.
+/// Spells a name of Go's and ours alike, for a function, a type or a constant.
 fn spelled_alike(name: &str) -> String {
     name.replace('_', "").to_lowercase()
 }
 
 /// A row of a folder's table.
 struct Row {
-    /// In the first cell.
+    /// The files in the first cell.
     files: Vec<String>,
-    /// In the others: those of items.
+    /// The items' names in the other cells.
     names: Vec<String>,
 }
 
-/// The rows about files in the table of a folder's `mod.rs`, which is in its doc or in a comment.
+/// Returns the rows about files in the table of a folder's `mod.rs`, which is in its doc or in a
+/// comment.
 fn table(tree: &Tree, folder: &str) -> Vec<Row> {
     let lines = tree.get(&format!("{folder}/mod.rs")).source.lines();
     let text = lines.filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("//")));
@@ -87,13 +88,13 @@ fn table(tree: &Tree, folder: &str) -> Vec<Row> {
     rows.filter(|row| !row.files.is_empty()).collect()
 }
 
-/// The last name of a path or of a method, if it is one.
+/// Returns the last name of a path or of a method.
 fn item(name: &str) -> Option<String> {
     let name = name.trim_end_matches('!').rsplit("::").next()?;
     name.chars().all(|c| c.is_alphanumeric() || c == '_').then(|| name.to_owned())
 }
 
-/// The folders of rooms and of faces.
+/// Returns the folders of rooms and of faces.
 fn folders(tree: &Tree) -> Vec<String> {
     let mut folders: Vec<String> =
         tree.files().filter_map(|(path, _)| Some(path.rsplit_once('/')?.0.to_owned())).collect();
@@ -103,7 +104,7 @@ fn folders(tree: &Tree) -> Vec<String> {
     folders
 }
 
-/// The files in a folder, but for its `mod.rs`, and the folders.
+/// Returns the files in a folder, except for its `mod.rs`, and the subfolders.
 fn contents(tree: &Tree, folder: &str) -> Vec<String> {
     let prefix = format!("{folder}/");
     let mut contents: Vec<String> = tree

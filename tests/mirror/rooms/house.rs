@@ -1,10 +1,10 @@
 //! The order of the house, as the doc of `src/runtime/mod.rs` has it:
 //!
-//! - "Floors" is a table with a row for each floor, the roof first. The rooms on it are in its
-//!   first cell. What a room uses is below its floor.
-//! - "Faces" is a table of what stands beside the runtime and uses it: in a face's second cell are
-//!   its modules. No face uses another. What a face uses of the runtime is what
-//!   `src/runtime/mod.rs` exports.
+//! - "Floors" is a table with a row for each floor, the roof first. The first cell has the floor's
+//!   rooms. A room uses only rooms on lower floors.
+//! - "Faces" is a table of the modules beside the runtime that use it: a face's second cell has the
+//!   face's modules. No face uses another. A face uses only what `src/runtime/mod.rs` exports of
+//!   the runtime.
 //! - "Arrows up" and "Arrows between faces" are tables of exceptions: a file, the path that it
 //!   nevertheless uses, and the reason.
 
@@ -17,10 +17,10 @@ use super::tree::{File, Tree};
 use crate::markdown::{names, rows};
 use crate::tokens::{Token, words};
 
-/// Where that is.
+/// The file with these tables.
 pub const RULES: &str = "runtime/mod.rs";
 
-/// How many exceptions there may be for rooms.
+/// The most exceptions that there may be for rooms.
 const MOST_ARROWS_UP: usize = 5;
 
 pub struct House {
@@ -30,9 +30,9 @@ pub struct House {
     faces: Vec<Vec<String>>,
     pub arrows_up: Vec<Arrow>,
     pub arrows_between_faces: Vec<Arrow>,
-    /// What faces may use of the runtime.
+    /// The items of the runtime that faces may use.
     pub for_faces: Vec<String>,
-    /// What modules export, by the paths that this gives it.
+    /// The exports of modules: the path that an export makes, and the path behind it.
     exports: BTreeMap<Path, Path>,
     /// The exported macros, which are all at the root.
     macros: BTreeMap<String, Path>,
@@ -45,13 +45,13 @@ pub struct Arrow {
     pub reason: String,
 }
 
-/// Where in the house a path leads.
+/// The place in the house to which a path leads.
 #[derive(Debug, PartialEq)]
 pub enum Place<'a> {
     Room(&'a str),
-    /// Into the runtime, but not to a room: the name, if there is one.
+    /// Into the runtime, but not into a room: the name, if there is one.
     Runtime(Option<&'a str>),
-    /// A face, by its number.
+    /// A face, by number.
     Face(usize),
     Unknown,
 }
@@ -89,7 +89,7 @@ impl House {
         self.floors.iter().position(|rooms| rooms.iter().any(|other| other == room))
     }
 
-    /// A path as a file has it, without the name that the root of the crate gives it.
+    /// Returns a path as a file writes it, with exports of the root replaced.
     pub fn resolve(&self, path: &Path) -> Path {
         let path = path.strip_prefix([DOLLAR_CRATE.to_owned()].as_slice()).unwrap_or(path);
         let first =
@@ -97,8 +97,8 @@ impl House {
         first.map_or_else(|| path.to_vec(), |home| [home, &path[1..]].concat())
     }
 
-    /// A path as [`resolve`](Self::resolve) has it; that of a macro, which can only use public
-    /// names, by where it is at home.
+    /// Returns what [`resolve`](Self::resolve) returns. A macro can use only public names, so its
+    /// paths are replaced by the items' home paths.
     pub fn home(&self, path: &Path) -> Path {
         let mut home = self.resolve(path);
         if path.first().is_some_and(|first| first == DOLLAR_CRATE) {
@@ -114,7 +114,7 @@ impl House {
         home
     }
 
-    /// Whether a path is that of a macro of the runtime's that everybody may use.
+    /// Returns whether a path is that of a macro of the runtime's that everybody may use.
     pub fn is_macro_for_all(&self, written: &Path) -> bool {
         let name = written.iter().find(|name| *name != DOLLAR_CRATE);
         name.and_then(|name| self.macros.get(name)).is_some_and(|module| module[0] == "runtime")
@@ -132,7 +132,7 @@ impl House {
         }
     }
 
-    /// What is wrong with the order itself.
+    /// Returns the faults of the order itself.
     pub fn faults(&self, tree: &Tree) -> Vec<String> {
         let mut faults = Vec::new();
         let declared = modules(&tree.get(RULES).tokens);
@@ -158,7 +158,7 @@ impl House {
 }
 
 impl Arrow {
-    /// Whether it is for this file and path.
+    /// Returns whether the exception is for this file and path.
     pub fn allows(&self, file: &str, path: &Path) -> bool {
         self.from == file && path.starts_with(&self.to)
     }
@@ -173,14 +173,15 @@ fn arrows(text: &str, title: &str) -> Vec<Arrow> {
     table(text, title).iter().map(arrow).collect()
 }
 
-/// The rows of the tables below a heading of a module's doc, without the tables' own headings.
+/// Returns the rows of the tables below a heading of a module's doc, without the tables' own
+/// headings.
 fn table(text: &str, title: &str) -> Vec<Vec<String>> {
     let doc = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let part = doc.skip_while(|line| line.strip_prefix("# ") != Some(title)).skip(1);
     rows(part.take_while(|line| !line.starts_with("# ")))
 }
 
-/// The macros that a file exports, with the module that it is.
+/// Returns the macros that a file exports, each with the file's module.
 fn exported_macros(file: &File) -> Vec<(String, Path)> {
     let mut macros = Vec::new();
     let mut exported = false;

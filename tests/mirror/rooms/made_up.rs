@@ -1,4 +1,4 @@
-//! The rules find what is wrong with a small house.
+//! The rules find the faults of a small house.
 
 use super::house::House;
 use super::tree::Tree;
@@ -41,7 +41,7 @@ pub use data::{G, link::Link as GLink};
 pub(crate) use sched::park;
 ";
 
-/// What is right.
+/// A house without faults.
 const FILES: [(&str, &str); 12] = [
     ("lib.rs", "mod runtime; pub mod chan; pub mod io; mod raw; pub use raw::hchan; pub use runtime::{G, GLink};"),
     ("io.rs", "use crate::chan::Chan;"),
@@ -62,7 +62,7 @@ const FILES: [(&str, &str); 12] = [
     ("runtime/sched/poll.rs", "use crate::runtime::data::G; impl<T> G<T> { fn find(&self) {} }"),
 ];
 
-/// What is wrong with a house, by any rule.
+/// Returns the faults of a house, by any rule.
 fn faults(files: &[(&str, &str)]) -> Vec<String> {
     let tree = Tree::new(files.iter().map(|(path, source)| (*path, (*source).to_owned())));
     let house = House::new(&tree);
@@ -82,7 +82,7 @@ fn faults(files: &[(&str, &str)]) -> Vec<String> {
     .concat()
 }
 
-/// Of a change to a file this is found, and nothing else.
+/// Fails unless a change to a file leads to these faults, and no others.
 #[track_caller]
 fn finds(file: &str, change: impl Fn(&str) -> String, expected: &[&str]) {
     let mut files = FILES.to_vec();
@@ -93,13 +93,13 @@ fn finds(file: &str, change: impl Fn(&str) -> String, expected: &[&str]) {
     assert_eq!(faults(&files), expected);
 }
 
-/// So is a line that is added to it.
+/// Does the same for a line that is added to the file.
 #[track_caller]
 fn finds_line(file: &str, line: &str, expected: &[&str]) {
     finds(file, |source| format!("{source}\n{line}\n"), expected);
 }
 
-/// So is a part that is another.
+/// Does the same for a part that is replaced.
 #[track_caller]
 fn finds_other(file: &str, old: &str, new: &str, expected: &[&str]) {
     finds(file, |source| source.replace(old, new), expected);
@@ -229,7 +229,7 @@ fn what_is_visible_to_too_many_is_found() {
         let found = format!("runtime/p/mod.rs: {name} is pub(crate), and no face uses it");
         finds_line("runtime/p/mod.rs", item, &[&found]);
     }
-    // The type of what is used must be visible, too.
+    // The type of a used item must be visible, too.
     finds_other("runtime/sched/mod.rs", "park() {}", "park() -> S {} pub(crate) struct S;", &[]);
     finds_line(
         "runtime/p/mod.rs",

@@ -18,7 +18,7 @@ pub fn rooms_call_what_is_below(tree: &Tree, house: &House) -> Vec<String> {
         for (owner, body) in impls(&file.tokens).filter(|(owner, _)| !defined_in(owner).contains(&room)) {
             for method in methods(body) {
                 let rooms = defined_in(&method);
-                // Another method of that name may be meant.
+                // The call may mean another method of that name.
                 let may_call = |caller| {
                     rooms.iter().any(|room| *room == caller || house.floor(room) < house.floor(caller))
                 };
@@ -34,7 +34,7 @@ pub fn rooms_call_what_is_below(tree: &Tree, house: &House) -> Vec<String> {
     wrong
 }
 
-/// The inherent `impl`s of a file: the type's name, and the body.
+/// Returns the inherent `impl`s of a file: the type's name, and the body.
 fn impls(tokens: &[Token]) -> impl Iterator<Item = (String, &[Token])> {
     tokens.iter().enumerate().filter(|(_, token)| is(token, "impl")).filter_map(|(i, _)| {
         let rest = &tokens[i + 1..];
@@ -55,7 +55,7 @@ fn impls(tokens: &[Token]) -> impl Iterator<Item = (String, &[Token])> {
     })
 }
 
-/// The functions of an `impl`.
+/// Returns the functions of an `impl`.
 fn methods(body: &[Token]) -> impl Iterator<Item = String> {
     body.windows(2).filter_map(|pair| match pair {
         [keyword, Token::Word(name)] if is(keyword, "fn") => Some(name.clone()),
@@ -63,7 +63,7 @@ fn methods(body: &[Token]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether there is a call of a method of that name.
+/// Returns whether there is a call of a method of that name.
 fn calls(tokens: &[Token], name: &str) -> bool {
     let is_call = |triple: &[Token]| match triple {
         [

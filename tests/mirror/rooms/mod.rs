@@ -1,4 +1,4 @@
-//! The house: `src/runtime/mod.rs` says in which order its rooms stand, and who may use what.
+//! The house: `src/runtime/mod.rs` gives the order of its rooms, and who may use what.
 
 mod folders;
 mod house;
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use house::House;
 use tree::Tree;
 
-/// Fails with all that is wrong, a line each.
+/// Fails with all faults, a line each.
 #[track_caller]
 fn none(wrong: &[Vec<String>]) {
     let wrong = wrong.concat();

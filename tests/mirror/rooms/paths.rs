@@ -6,14 +6,14 @@ use proc_macro2::Delimiter;
 
 use crate::tokens::{Token, is};
 
-/// From the root of the crate, a name for each module, and one for what is in it.
+/// A path from the root of the crate: a name for each module, and one for the item.
 pub type Path = Vec<String>;
 
-/// What a path begins with that an exported macro has.
+/// The first word of an exported macro's paths.
 pub const DOLLAR_CRATE: &str = "$crate";
 
-/// The paths in a module's tokens that begin in this crate: with `crate`, `self` or `super`, or
-/// with one of the modules that are declared there.
+/// Returns the paths in a module's tokens that begin in this crate: with `crate`, `self` or
+/// `super`, or with a module that the tokens declare.
 pub fn paths(tokens: &[Token], module: &[String]) -> Vec<Path> {
     let children = modules(tokens);
     let mut paths = Vec::new();
@@ -21,7 +21,7 @@ pub fn paths(tokens: &[Token], module: &[String]) -> Vec<Path> {
     paths
 }
 
-/// The modules that are declared there.
+/// Returns the modules that the tokens declare.
 pub fn modules(tokens: &[Token]) -> Vec<String> {
     let declared = |pair: &[Token]| match pair {
         [Token::Word(keyword), Token::Word(name)] if keyword == "mod" => Some(name.clone()),
@@ -35,13 +35,13 @@ fn collect(tokens: &[Token], module: &[String], children: &[String], paths: &mut
     while i < tokens.len() {
         let before = i.checked_sub(1).map(|before| &tokens[before]);
         match (&tokens[i..], before) {
-            // A visibility names a module, and uses nothing of it.
+            // A visibility names a module, and uses nothing in it.
             ([Token::Word(public), Token::Group(Delimiter::Parenthesis, scope), ..], _)
                 if public == "pub" && is_scope(scope) =>
             {
                 i += 1
             }
-            // Another name for the root: paths that begin with it wouldn't be found.
+            // This is another name for the root: paths that begin with it wouldn't be found.
             ([Token::Word(root), Token::Word(renamed), ..], _) if root == "crate" && renamed == "as" => {
                 paths.push(Path::new());
             }
@@ -66,18 +66,18 @@ fn collect(tokens: &[Token], module: &[String], children: &[String], paths: &mut
     }
 }
 
-/// Whether that is in the brackets of a visibility, and no type.
+/// Returns whether the tokens are in the parentheses of a visibility, and not a type.
 fn is_scope(tokens: &[Token]) -> bool {
     matches!(tokens, [Token::Word(_)]) || tokens.first().is_some_and(|first| is(first, "in"))
 }
 
-/// Whether a method's name follows, and no end of a range.
+/// Returns whether a method's name follows, and not the end of a range.
 fn ends_with_one_dot(tokens: &[Token]) -> bool {
     let dot = |token: &Token| *token == Token::Mark('.');
     tokens.iter().rev().take_while(|token| dot(token)).count() == 1
 }
 
-/// What a path's first word stands for.
+/// Returns the path for which a path's first word stands.
 fn begin(first: &str, module: &[String], children: &[String]) -> Option<Path> {
     match first {
         "crate" => Some(Vec::new()),
@@ -88,7 +88,7 @@ fn begin(first: &str, module: &[String], children: &[String]) -> Option<Path> {
     }
 }
 
-/// Follows a path, into each branch if it is a `use`'s tree. `tokens` follow its last `::`.
+/// Follows a path, into each branch of a `use`'s tree. `tokens` follow its last `::`.
 fn trees(prefix: &mut Path, tokens: &[Token], paths: &mut Vec<Path>) {
     match tokens {
         [Token::Word(word), rest @ ..] => {
@@ -112,7 +112,7 @@ fn trees(prefix: &mut Path, tokens: &[Token], paths: &mut Vec<Path>) {
             }
         }
         [] => {}
-        // `::<`: what follows are arguments.
+        // After `::<` come type arguments.
         _ => paths.push(prefix.clone()),
     }
 }
@@ -123,7 +123,7 @@ pub struct Export {
     pub path: Path,
 }
 
-/// What a module exports again: each name of its `pub use` and `pub(...) use`.
+/// Returns a module's re-exports: each name of its `pub use` and `pub(...) use`.
 pub fn exports(tokens: &[Token], module: &[String]) -> Vec<Export> {
     let children = modules(tokens);
     let mut exports = Vec::new();
@@ -154,7 +154,7 @@ pub fn exports(tokens: &[Token], module: &[String]) -> Vec<Export> {
     exports
 }
 
-/// The name that `last as name` gives, if there is that in a tree.
+/// Returns the name that `last as name` gives, if a tree has that.
 fn renamed(tree: &[Token], last: &str) -> Option<String> {
     tree.iter().enumerate().find_map(|(i, token)| match (token, &tree[i + 1..]) {
         (Token::Word(word), [Token::Word(keyword), Token::Word(name), ..])

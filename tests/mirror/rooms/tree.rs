@@ -1,4 +1,4 @@
-//! The crate as a tree of modules: the real one, or one that is made up.
+//! The crate as a tree of modules: the real crate, or a made-up one.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,13 +11,13 @@ pub struct Tree(BTreeMap<String, File>);
 
 pub struct File {
     pub source: String,
-    /// Without unit tests.
+    /// The tokens without unit tests.
     pub tokens: Vec<Token>,
-    /// All names in it, those in unit tests too.
+    /// All names in the file, including those in unit tests.
     words: HashSet<String>,
-    /// The module that it is.
+    /// The module that this file is.
     pub module: Path,
-    /// It is declared as a module, and not for unit tests alone.
+    /// Whether it is declared as a module, and not only for unit tests.
     is_declared: bool,
 }
 
@@ -27,7 +27,7 @@ impl Tree {
         Self::new(paths.iter().map(|path| (&path["src/".len()..], read(path))))
     }
 
-    /// Of files with their sources.
+    /// Makes a tree of files, given their sources.
     pub fn new<'a>(files: impl Iterator<Item = (&'a str, String)>) -> Self {
         let files = files.map(|(path, source)| {
             let tokens = tokens::of(path, &source);
@@ -55,14 +55,14 @@ impl Tree {
         self.0.get(path).unwrap_or_else(|| panic!("there is no src/{path}"))
     }
 
-    /// The files of rooms, with their rooms, but for modules of unit tests.
+    /// Returns the files of rooms, with their rooms, except for modules of unit tests.
     pub fn rooms(&self) -> impl Iterator<Item = (&str, &File, &str)> {
         self.files()
             .filter(|(_, file)| file.is_declared)
             .filter_map(|(path, file)| Some((path, file, file.room()?)))
     }
 
-    /// The files of faces, but for those.
+    /// Returns the files of faces, with the same exception.
     pub fn faces(&self) -> impl Iterator<Item = (&str, &File)> {
         let is_face = |file: &File| file.module.first().is_some_and(|first| first != "runtime");
         self.files().filter(move |(_, file)| file.is_declared && is_face(file))
@@ -74,12 +74,12 @@ impl Tree {
 }
 
 impl File {
-    /// Whether a name is somewhere in it.
+    /// Returns whether a name is somewhere in the file.
     pub fn mentions(&self, name: &str) -> bool {
         self.words.contains(name)
     }
 
-    /// The room that it is in, if it is in one.
+    /// Returns the file's room, if it is in one.
     pub fn room(&self) -> Option<&str> {
         match self.module.as_slice() {
             [runtime, room, ..] if runtime == "runtime" => Some(room),
@@ -88,13 +88,13 @@ impl File {
     }
 }
 
-/// Whether a file is declared as a module, and not for unit tests alone.
+/// Returns whether a file is declared as a module, and not only for unit tests.
 fn is_declared(file: &File, files: &BTreeMap<String, File>) -> bool {
     let Some((name, above)) = file.module.split_last() else { return true };
     files.values().any(|parent| parent.module == above && modules(&parent.tokens).contains(name))
 }
 
-/// The module that a file is: `a/b.rs` and `a/b/mod.rs` are `a::b`, `lib.rs` is the root.
+/// Returns the module that a file is: `a/b.rs` and `a/b/mod.rs` are `a::b`, `lib.rs` is the root.
 fn module(path: &str) -> Path {
     let path = path.strip_suffix(".rs").unwrap_or_else(|| panic!("src/{path} isn't Rust"));
     let path = path.strip_suffix("/mod").unwrap_or(path);

@@ -4,7 +4,7 @@ use super::house::{Arrow, House, Place, RULES};
 use super::paths::{Path, paths};
 use super::tree::{File, Tree};
 
-/// Adds a fault of a path, unless an exception allows it. The exception is then noted as used.
+/// Adds a fault of a path, unless an exception allows it. The exception then counts as used.
 fn note(wrong: &mut Vec<String>, used: &mut [bool], arrows: &[Arrow], file: &str, path: &Path, why: String) {
     let short = path.strip_prefix(["runtime".to_owned()].as_slice()).map_or(path.clone(), <[String]>::to_vec);
     match arrows.iter().position(|arrow| arrow.allows(file.trim_start_matches("runtime/"), &short)) {
@@ -58,7 +58,7 @@ pub fn faces_use_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
                 {
                     continue;
                 }
-                // The runtime itself: the compiler checks what a face uses of it.
+                // The runtime itself: the compiler checks a face's uses of it.
                 Place::Runtime(None) => continue,
                 place @ Place::Face(_) if place == own => continue,
                 Place::Room(_) | Place::Runtime(_) => format!("isn't what {RULES} exports"),
@@ -72,7 +72,7 @@ pub fn faces_use_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
     wrong
 }
 
-/// What `runtime/mod.rs` exports is used outside of it.
+/// Each export of `runtime/mod.rs` is used outside of the runtime.
 pub fn the_list_is_used(tree: &Tree, house: &House) -> Vec<String> {
     let outside: Vec<&File> = tree.faces().map(|(_, file)| file).chain([tree.get("lib.rs")]).collect();
     let unused = house.for_faces.iter().filter(|name| !outside.iter().any(|file| file.mentions(name)));

@@ -7,16 +7,16 @@ use super::paths::exports;
 use super::tree::{File, Tree};
 use crate::tokens::{Token, is, words};
 
-/// What is visible in the whole crate.
+/// An item that is visible in the whole crate.
 struct Shown<'a> {
     name: String,
-    /// Whether it is a field or a method. It isn't listed itself, but what it belongs to may be.
+    /// Whether it is a field or a method. It isn't listed itself, but its type may be.
     is_member: bool,
     /// The tokens after its visibility, without a body.
     signature: &'a [Token],
 }
 
-/// In a room, only the items that faces use are visible to them, and the types of those.
+/// A room shows faces only the items that they use, and the types of these.
 pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
     let mut all = Vec::new();
     for (path, file, _) in tree.rooms() {
@@ -31,7 +31,7 @@ pub fn rooms_show_what_is_listed(tree: &Tree, house: &House) -> Vec<String> {
             || *is_member && tree.faces().any(|(_, face)| face.mentions(name))
             || is_type && all.iter().any(|(_, other)| has_it(other))
     };
-    // The items of a module that is listed as a whole are visible with it.
+    // If a whole module is listed, its items are visible, too.
     let is_listed = |path: &str| house.for_faces.iter().any(|name| path.ends_with(&format!("/{name}.rs")));
     let unused = all.iter().filter(|(path, shown)| shown.name != "*" && !is_listed(path) && !is_used(shown));
     unused.map(|(path, shown)| format!("{path}: {} is pub(crate), and no face uses it", shown.name)).collect()
@@ -86,7 +86,7 @@ fn name_of(item: &[Token]) -> String {
     words.find(|word| !BEFORE_NAMES.contains(word)).unwrap_or_default().to_owned()
 }
 
-/// An item that only its room uses is visible there alone. (A type may have to be visible where its
+/// An item that only its room uses is visible only there. (A type may have to be visible where its
 /// functions are.)
 pub fn rooms_keep_to_themselves(tree: &Tree) -> Vec<String> {
     let mut wrong = Vec::new();

@@ -1,8 +1,8 @@
-//! The tables of Go 1.22.10's names that lie beside this file.
+//! The tables of Go 1.22.10's names, which are beside this file.
 
 use crate::repository::read;
 
-/// The rows of a table, without its heading.
+/// Returns the rows of a table, without its heading.
 pub fn rows<const COLUMNS: usize>(table: &str) -> Vec<[String; COLUMNS]> {
     let path = format!("tests/mirror/tables/{table}-go1.22.10.tsv");
     let row = |line: &str| {
@@ -12,13 +12,13 @@ pub fn rows<const COLUMNS: usize>(table: &str) -> Vec<[String; COLUMNS]> {
     read(&path).lines().filter(|line| !line.starts_with('#')).map(row).collect()
 }
 
-/// What a Go type is called here: Rust's types begin with a capital.
+/// Returns our name for a Go type: Rust's types begin with a capital.
 pub fn type_name(go: &str) -> String {
     let (first, rest) = go.split_at(1);
     first.to_uppercase() + rest
 }
 
-/// A name of Go's in our spelling; one of ours stays as it is.
+/// Returns a name of Go's in our spelling. Our own names stay the same.
 pub fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut snake = String::new();

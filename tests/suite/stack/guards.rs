@@ -365,7 +365,7 @@ fn overflow_reported(test: Test, make: fn()) {
     let process = test.process(|| {
         run_lean(|| {
             go(|| ()).join().unwrap();
-            // Its stack, which has a guard, is free, and would be the first to be used again.
+            // Waits until its stack, which has a guard, is free: that stack is used again first.
             others_ended();
             let (_tx, rx) = bounded(0);
             let pieces = Pieces::new(max_mappings());

@@ -1,5 +1,4 @@
-//! Stand-in: the goroutine that runs, which no model asks for; and stacks, of which each thread has
-//! one.
+//! Stand-ins: the running goroutine, which no model asks for; and stacks: each thread has one.
 
 use std::cell::Cell;
 
@@ -8,7 +7,7 @@ use crate::runtime::data::runtime2::G;
 #[path = "../../../../src/runtime/arch/tsan.rs"]
 pub(crate) mod tsan;
 
-/// Where the stack pointer of each goroutine is.
+/// The stack pointer of each goroutine.
 pub(crate) const SP: usize = 2;
 
 unsafe extern "C" {
@@ -30,7 +29,7 @@ loom::thread_local! {
     static ON_G0: Cell<u32> = Cell::new(0);
 }
 
-/// Whether this thread has switched to g0's stack, unless it did so for a whole model.
+/// Returns whether this thread has switched to g0's stack, unless it did so for a whole model.
 pub(crate) fn on_g0() -> bool {
     ON_G0.with(Cell::get) != 0
 }

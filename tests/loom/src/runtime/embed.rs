@@ -1,4 +1,4 @@
-//! Stand-ins: an embedder who wants to know nothing, and events that nobody traces.
+//! Stand-ins: an embedder without hooks, and events without a tracer.
 
 pub(crate) mod hooks {
     use crate::runtime::data::runtime2::P;

@@ -1,4 +1,4 @@
-//! Stand-in: states of G's, which no model looks at: each runs; and there is no exploration.
+//! Stand-in: the states of G's, which no model reads: each G runs; and there is no exploration.
 
 pub(crate) mod status {
     use crate::runtime::data::runtime2::{G, GRUNNING, WaitReason};

@@ -1,12 +1,12 @@
-//! How spinning M's are counted, and M's that wait for their turn; and a stand-in for waking other
-//! M's: a count of those that were.
+//! The count of spinning M's, and M's that wait for their turn; and a stand-in for waking other
+//! M's: a count of woken M's.
 
 #[path = "../../../../src/runtime/m/spinning.rs"]
 pub(crate) mod spinning;
 #[path = "../../../../src/runtime/m/turn.rs"]
 pub(crate) mod turn;
 
-/// How many M's are idle, which nobody asks.
+/// The number of idle M's, which no model reads.
 pub(crate) mod checkdead {
     pub(crate) fn incidlelocked(_: i32) {}
 }
@@ -66,7 +66,7 @@ pub(crate) mod startm {
         STARTED.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// No model wakes an M that has stopped; it ends.
+    /// No model wakes an M that has stopped: the M ends.
     pub(crate) fn stopm(_: &M) {}
 
     pub(crate) fn m_park(_: &M) {
@@ -77,12 +77,12 @@ pub(crate) mod startm {
         unreachable!("no goroutine is locked to its thread")
     }
 
-    /// How many M's were woken.
+    /// Returns how many M's were woken.
     pub(crate) fn started() -> u32 {
         STARTED.load(Ordering::SeqCst)
     }
 
-    /// An M that this thread has woken, with its P, to go on here.
+    /// Returns an M that this thread has woken, with its P, to continue here.
     pub(crate) fn next_started() -> Option<&'static M> {
         let (pp, spinning) = WITH.with(|with| with.borrow_mut().pop())?;
         let mp = M::without_p();

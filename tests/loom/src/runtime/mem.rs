@@ -1,10 +1,10 @@
-//! Stand-ins: stacks, of which a thread has enough, and memory, of which no model takes any.
+//! Stand-ins: stacks, which always suffice, and memory, which no model allocates.
 
 pub(crate) mod sizes {
     pub(crate) const STACK_PREEMPT: usize = usize::MAX;
 }
 
-/// Checks of compilers, which are in no model.
+/// Checks that compilers make. No model has any.
 pub(crate) mod morestack_check {
     use crate::runtime::data::runtime2::{G, M};
 
@@ -21,7 +21,7 @@ pub(crate) mod arena {
     }
 }
 
-/// Pools: what is given back to one has a mark, where it would be linked.
+/// Pools: a thing that is given back to a pool has a mark in place of its link.
 pub(crate) mod pool {
     use std::ffi::c_void;
     use std::ptr::{self, NonNull};

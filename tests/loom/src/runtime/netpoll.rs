@@ -1,6 +1,6 @@
-//! Stand-in for the poller. An M sleeps there until it is told to wake, or until the descriptor
-//! that a goroutine waits for is ready. It doesn't sleep at all if its time would be over by
-//! [`SOON`](epoll::SOON). The poller has models of its own, in `tests/netpoll`.
+//! Stand-in for the poller. An M sleeps there until it is woken, or until the descriptor that a
+//! goroutine waits for is ready. If its time would be over by [`SOON`](epoll::SOON), the M doesn't
+//! sleep at all. The poller has models of its own, in `tests/netpoll`.
 
 #[path = "../../../../src/runtime/netpoll/count.rs"]
 mod count;
@@ -25,7 +25,7 @@ pub(crate) mod epoll {
     use crate::runtime::data::gqueue::GList;
     use crate::runtime::data::runtime2::G;
 
-    /// A sleep that is no longer than this is as good as none.
+    /// A sleep of at most this length counts as none.
     pub(crate) const SOON: i64 = 10;
 
     loom::lazy_static! {
@@ -33,7 +33,7 @@ pub(crate) mod epoll {
         static ref READY: AtomicU32 = AtomicU32::new(0);
     }
 
-    /// The descriptor that is waited for is ready.
+    /// Makes the awaited descriptor ready.
     pub(crate) fn becomes_ready() {
         READY.store(1, Ordering::SeqCst);
         netpoll_break();

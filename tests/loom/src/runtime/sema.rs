@@ -22,8 +22,8 @@ pub(crate) mod sema {
     }
 }
 
-/// The semaphore of a mutex: a model has one. Its sleepers are in their order, and a time limit
-/// ends when the model says so.
+/// The semaphore of a mutex. A model has only one. Its sleepers are in order, and a time limit ends
+/// when the model says so.
 pub(crate) mod of_mutex {
     use loom::sync::{Condvar, Mutex};
     use loom::thread;
@@ -31,7 +31,7 @@ pub(crate) mod of_mutex {
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
     use crate::runtime::data::runtime2::WaitReason;
 
-    /// A sleeper, by the number of its wait.
+    /// A sleeper, by its wait's number.
     #[derive(Clone, Copy, PartialEq)]
     struct Sleeper(usize);
 
@@ -39,11 +39,11 @@ pub(crate) mod of_mutex {
     struct Sleepers {
         next: usize,
         queue: Vec<Sleeper>,
-        /// The sleepers that were taken from the queue, and whether each has what was released.
+        /// The sleepers that were taken from the queue, and whether each has got the release.
         woken: Vec<(Sleeper, bool)>,
-        /// How many releases no sleeper has taken yet.
+        /// The number of releases that no sleeper has taken yet.
         released: usize,
-        /// Whether the one limit has come, and the sleeper that waits with it.
+        /// Whether the only limit has come, and the sleeper that waits with it.
         over: bool,
         limited: Option<Sleeper>,
     }
@@ -52,11 +52,11 @@ pub(crate) mod of_mutex {
         static ref SLEEPERS: (Mutex<Sleepers>, Condvar) = (Mutex::new(Sleepers::default()), Condvar::new());
     }
 
-    /// Ends a wait with a limit, now or when it begins.
+    /// Ends a wait with a limit, at once or when the wait begins.
     #[derive(Clone, Copy)]
     pub(crate) struct Limit<'a>(pub(crate) &'a ());
 
-    /// The limit has come.
+    /// Makes the limit come.
     pub(crate) fn limit_comes() {
         let (sleepers, changed) = &*SLEEPERS;
         let mut sleepers = sleepers.lock().unwrap();
@@ -67,7 +67,7 @@ pub(crate) mod of_mutex {
         changed.notify_all();
     }
 
-    /// Whether everything that was released was taken.
+    /// Returns whether all releases were taken.
     pub(crate) fn nothing_is_released() -> bool {
         SLEEPERS.0.lock().unwrap().released == 0
     }
@@ -138,7 +138,7 @@ pub(crate) mod of_mutex {
     }
 }
 
-/// The semaphore that guards stops of the world: in a model, only one thread does.
+/// The semaphore that guards stops of the world. In a model, only one thread stops it.
 pub(crate) mod semacquire {
     use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -168,7 +168,7 @@ pub(crate) mod notify_list {
         }
     }
 
-    // Relaxed: what orders a number and a notification is the protocol's.
+    // Relaxed, because the protocol has to order a number and a notification.
     pub(crate) fn notify_list_add(l: &NotifyList) -> u32 {
         l.wait.fetch_add(1, Ordering::Relaxed)
     }

@@ -3,7 +3,7 @@
 #[path = "../../../../src/runtime/time/modify.rs"]
 pub(crate) mod modify;
 
-/// Timers that fire, which feed no channel of a model.
+/// Timers that fire. No model's timer feeds a channel.
 pub(crate) mod fire {
     use crate::runtime::data::timer::Timer;
 

@@ -1,4 +1,4 @@
-//! What is checked of the face `sync`.
+//! The checked files of the face `sync`.
 
 #[cfg(test)]
 mod models_raw_mutex;

@@ -8,15 +8,15 @@ use crate::runtime::atomic::check;
 use crate::runtime::{Limit, limit_comes, nothing_is_released, pass_time};
 use crate::sync::raw_mutex::RawMutex;
 
-/// A mutex, and what it guards: loom fails if nothing orders two who are there.
+/// A mutex, and the data that it guards: loom fails if nothing orders two threads that use them.
 struct Guarded {
     mutex: RawMutex,
     count: UnsafeCell<u32>,
-    /// Whether each has it for so long that others starve.
+    /// Whether each thread holds it so long that others starve.
     for_long: bool,
 }
 
-// SAFETY: the mutex orders the accesses; loom checks that.
+// SAFETY: the mutex orders the accesses, which loom checks.
 unsafe impl Send for Guarded {}
 // SAFETY: likewise.
 unsafe impl Sync for Guarded {}
@@ -26,9 +26,9 @@ impl Guarded {
         Arc::new(Guarded { mutex: RawMutex::new(), count: UnsafeCell::new(0), for_long })
     }
 
-    /// With the mutex locked.
+    /// Works with the mutex locked.
     fn work(&self) {
-        // SAFETY: nobody else has the mutex.
+        // SAFETY: no other thread has the mutex.
         self.count.with_mut(|count| unsafe { *count += 1 });
         if self.for_long {
             pass_time();
@@ -41,7 +41,7 @@ impl Guarded {
         self.work();
     }
 
-    /// Says whether it came to that before the limit.
+    /// Returns whether it got the mutex before the limit.
     fn lock_limited(&self) -> bool {
         let locked = self.mutex.lock_limited(Limit(&()));
         if locked {
@@ -51,8 +51,8 @@ impl Guarded {
     }
 }
 
-/// `others` wait while one has it and one gives up; if each has it `for_long`, it may be handed
-/// over.
+/// `others` threads wait while one has the mutex and one gives up. If each has it `for_long`, it
+/// may be handed over.
 fn one_gives_up(others: usize, bound: usize, for_long: bool) {
     check(Some(bound), move || {
         let guarded = Guarded::new(for_long);
@@ -73,7 +73,8 @@ fn one_gives_up(others: usize, bound: usize, for_long: bool) {
         let times = 1 + others.len() as u32;
         others.into_iter().for_each(|other| other.join().unwrap());
         let locked = limited.join().unwrap();
-        // As if nobody had ever come: it isn't handed over, and nobody would be woken by mistake.
+        // The mutex is as if nobody had ever come: it isn't handed over, and nobody would be woken
+        // by mistake.
         assert!(guarded.mutex.try_lock() && nothing_is_released());
         // SAFETY: the mutex is locked.
         assert_eq!(guarded.count.with(|count| unsafe { *count }), times + u32::from(locked));

@@ -1,4 +1,4 @@
-//! Models of the wait group: a goroutine that has waited, asleep or not, sees what was done.
+//! Models of the wait group: a goroutine that has waited, asleep or not, sees the work done.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,14 +10,14 @@ use crate::runtime::atomic::check;
 use crate::runtime::notify_list_wait;
 use crate::sync::wait_group::WaitGroup;
 
-/// A group, and the work that its waiters wait for: loom fails if nothing orders a worker's access
+/// A group, and the work for which its waiters wait: loom fails if nothing orders a worker's access
 /// before a waiter's.
 struct Guarded {
     group: WaitGroup,
     done: [UnsafeCell<bool>; 2],
 }
 
-// SAFETY: the group orders the accesses; loom checks that.
+// SAFETY: the group orders the accesses, which loom checks.
 unsafe impl Send for Guarded {}
 // SAFETY: likewise.
 unsafe impl Sync for Guarded {}
@@ -28,7 +28,7 @@ impl Guarded {
     }
 
     fn work(&self, i: usize) {
-        // SAFETY: no other worker is at this cell, and a thread that reads it has waited.
+        // SAFETY: no other worker uses this cell, and a thread that reads it has waited.
         self.done[i].with_mut(|done| unsafe { *done = true });
         self.group.done();
     }
@@ -70,7 +70,7 @@ fn two_wait_for_one() {
     });
 }
 
-/// One waits for two, by `wait`.
+/// One goroutine waits for two others, by `wait`.
 fn for_two(wait: fn(&Guarded, usize)) {
     check(Some(2), move || {
         let guarded = Guarded::new();
@@ -115,7 +115,7 @@ fn one_waits_with_a_limit_and_one_without() {
     });
 }
 
-/// One `done` too many panics, and nobody waits for the count that it has put back.
+/// One `done` too many panics. It puts the count back, and nobody waits for that count.
 fn one_done_too_many(wait: fn(&Guarded, usize)) {
     check(Some(2), move || {
         let guarded = Guarded::new();
@@ -138,7 +138,8 @@ fn one_waits_with_a_limit_beside_a_done_too_many() {
     one_done_too_many(Guarded::wait_timed);
 }
 
-/// The `done` that counts wakes the waiter, even while the surplus one has lowered the count, too.
+/// The `done` that counts wakes the waiter, even while the surplus `done` has lowered the count,
+/// too.
 #[test]
 fn one_of_two_is_too_many() {
     check(Some(2), || {
@@ -154,8 +155,8 @@ fn one_of_two_is_too_many() {
     });
 }
 
-/// The count comes to 0 twice. The flag that the first time clears belongs to a waiter for the
-/// second.
+/// The count reaches 0 twice. The flag that the first time clears belongs to a waiter for the
+/// second time.
 #[test]
 fn one_waits_with_a_limit_while_others_add() {
     check(Some(2), || {

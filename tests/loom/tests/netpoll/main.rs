@@ -1,11 +1,11 @@
-//! Models of the poller. A waiter goes on when its descriptor becomes ready, is closed, or has its
-//! deadline pass, and no readiness is lost. A late event of a descriptor's earlier use does nothing
-//! to a later one. The files that ship are `netpoll/poll_desc.rs` and `ready.rs`, `pollwait.rs`,
-//! and `net/registration.rs`. (loom fails if all threads are blocked, and a thread that waits in
-//! vain is blocked.)
+//! Models of the poller. A waiter continues when its descriptor becomes ready, is closed, or
+//! reaches its deadline, and no readiness is lost. A late event of a descriptor's earlier use does
+//! nothing to a later use. The files that ship are `netpoll/poll_desc.rs` and `ready.rs`,
+//! `pollwait.rs`, and `net/registration.rs`. (loom fails if all threads are blocked, and a thread
+//! that waits in vain is blocked.)
 //!
-//! The rest is stand-ins, with the paths and names that these files use. A goroutine is a thread,
-//! the kernel is a flag, and a timer fires when a model says so.
+//! Everything else is stand-ins, with the paths and names that these files use. A goroutine is a
+//! thread, the kernel is a flag, and a timer fires when a model says so.
 
 #![cfg(loom)]
 #![allow(dead_code, reason = "the shipped files have more than is modelled")]
@@ -47,7 +47,7 @@ fn wait(pd: &'static PollDesc, mode: Mode) -> Result<(), PollError> {
 }
 
 fn close(pd: &'static PollDesc) {
-    // SAFETY: it is registered.
+    // SAFETY: the descriptor is registered.
     unsafe { poll_runtime_poll_unblock(pd) };
 }
 
@@ -60,11 +60,11 @@ fn reopen(pd: &'static PollDesc) {
 }
 
 fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
-    // SAFETY: it is registered.
+    // SAFETY: the descriptor is registered.
     unsafe { poll_runtime_poll_set_deadline(pd, d, read, write) };
 }
 
-/// Takes the function that the timer was set for. The timer fires when the result is called.
+/// Takes the function for which the timer was set. The timer fires when the result is called.
 fn fires(t: &'static Timer) -> impl FnOnce() + Send {
     struct Fires(TimerFn, *mut std::ffi::c_void, usize);
     // SAFETY: a timer fires on any thread.
@@ -73,7 +73,7 @@ fn fires(t: &'static Timer) -> impl FnOnce() + Send {
     let fires = Fires(t.f.get().unwrap(), arg, seq);
     move || {
         let Fires(f, arg, seq) = { fires };
-        // SAFETY: with the arguments that it was set for.
+        // SAFETY: the arguments are those for which the timer was set.
         unsafe { f(arg, seq) }
     }
 }
@@ -91,7 +91,7 @@ impl Pipe {
         self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
     }
 
-    /// As `internal/poll.FD.Read`.
+    /// Reads as `internal/poll.FD.Read` does.
     fn read(&self, pd: &'static PollDesc) -> Result<(), PollError> {
         poll_runtime_poll_reset(pd, Mode::Read)?;
         while !self.try_read() {

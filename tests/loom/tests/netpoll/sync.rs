@@ -1,4 +1,4 @@
-//! Stand-in for the face `sync`: a mutex for which nobody waits in a model.
+//! Stand-in for the face `sync`: a mutex that is never contended in a model.
 
 use std::sync::{Mutex as StdMutex, MutexGuard};
 

@@ -1,4 +1,4 @@
-//! Stand-ins: settings, fatal errors, random numbers, who runs here.
+//! Stand-ins: settings, fatal errors, random numbers, and the running G and M.
 
 pub(crate) mod os;
 
@@ -40,7 +40,7 @@ pub(crate) mod rand {
     }
 }
 
-/// This thread's M, if it has one, and its stack, which is large enough.
+/// This thread's M, if it has one, and its stack, which always suffices.
 pub(crate) mod this {
     use std::cell::Cell;
 
@@ -52,16 +52,16 @@ pub(crate) mod this {
     }
 
     loom::thread_local! {
-        /// After how many more holds a signal comes, and what its handler does.
+        /// The number of holds until a signal comes, and the signal's handler.
         static SIGNAL: Cell<(u32, fn(&'static M))> = Cell::new((0, |_| {}));
     }
 
-    /// At the end of the `nth` hold on this thread from now, `handler` is called.
+    /// Makes `handler` be called at the end of the `nth` hold on this thread from now.
     pub(crate) fn signal_after(nth: u32, handler: fn(&'static M)) {
         SIGNAL.with(|signal| signal.set((nth, handler)));
     }
 
-    /// This thread is the one of `mp`.
+    /// Makes `mp` this thread's M.
     pub(crate) fn set_m(mp: &'static M) {
         THIS.with(|this| this.set(Some(mp)));
     }
@@ -80,7 +80,7 @@ pub(crate) mod this {
 
     pub(crate) fn releasem(_: Option<&M>) {}
 
-    /// As in the file that ships.
+    /// As in the shipped file.
     pub(crate) struct Held(&'static M);
 
     pub(crate) fn hold_p(mp: &'static M) -> Held {

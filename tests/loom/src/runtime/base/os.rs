@@ -1,5 +1,5 @@
-//! Stand-in for the kernel: futexes, barriers, signals that are sent, and time, which passes while
-//! somebody sleeps for a while.
+//! Stand-in for the kernel: futexes, barriers, signals, and time, which passes while a thread
+//! sleeps for a limited time.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -11,7 +11,7 @@ use loom::thread::{self, ThreadId};
 use crate::runtime::data::atomic::{AtomicU32, Ordering, fence};
 
 loom::lazy_static! {
-    /// The addresses at which threads sleep, and which threads: first come, first served.
+    /// The addresses at which threads sleep, with the threads: first come, first served.
     static ref KERNEL: (Mutex<Vec<(usize, ThreadId)>>, Condvar) = (Mutex::default(), Condvar::new());
 }
 
@@ -24,7 +24,7 @@ loom::lazy_static! {
 }
 
 loom::lazy_static! {
-    /// How many signals were sent that haven't come.
+    /// The number of signals that were sent and haven't come.
     static ref ON_THEIR_WAY: AtomicU32 = AtomicU32::new(0);
 }
 
@@ -33,7 +33,7 @@ pub(crate) static MEMBARRIER: AtomicBool = AtomicBool::new(true);
 
 pub(crate) const SIG_PREEMPT: c_int = libc::SIGURG;
 
-/// A sleep for a while is over as soon as another thread has done anything.
+/// A sleep of limited time ends as soon as another thread has done anything.
 pub(crate) fn futexsleep(addr: &AtomicU32, val: u32, ns: i64) {
     if ns >= 0 {
         NOW.fetch_add(ns, Relaxed);
@@ -64,7 +64,7 @@ pub(crate) fn barriers_work() -> bool {
     MEMBARRIER.load(Relaxed)
 }
 
-/// What `membarrier` makes of this when it falls here: a full barrier.
+/// The effect of `membarrier` on a light barrier that it meets: a full barrier.
 pub(crate) fn light_barrier() {
     fence(Ordering::SeqCst);
 }
@@ -79,12 +79,12 @@ pub(crate) fn signal_m(thread: u64, _: c_int) -> bool {
     thread != 0
 }
 
-/// Whether a signal comes now, where one thread gets all of them.
+/// Returns whether a signal comes now, where one thread gets all signals.
 pub(crate) fn signal_comes() -> bool {
     ON_THEIR_WAY.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
 }
 
-/// Whether a signal was sent to that thread.
+/// Returns whether a signal was sent to that thread.
 pub(crate) fn was_sent(thread: u64) -> bool {
     SENT.lock().unwrap().contains(&thread)
 }
@@ -98,7 +98,7 @@ pub(crate) fn nanotime() -> i64 {
     NOW.load(Relaxed)
 }
 
-/// No model waits for a thread to sleep.
+/// No model waits until a thread sleeps.
 pub(crate) fn thread_sleeps(_: u64) -> bool {
     false
 }

@@ -1,5 +1,6 @@
-//! Models of futures at a channel. Each future is woken by the last waker that it was polled with,
-//! sees its value then, and is freed once. No value is lost, whichever future is dropped meanwhile.
+//! Models of futures at a channel. The last waker that a future was polled with wakes it. The
+//! future sees its value then, and is freed once. No value is lost, whichever future is dropped
+//! meanwhile.
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::runtime::data::hchan::{Hchan, Waitq};
 use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::{lock, unlock};
 
-/// A channel with room for `cap` values.
+/// Makes a channel with room for `cap` values.
 fn channel(cap: usize) -> NonNull<Hchan> {
     NonNull::from(Box::leak(Box::new(Hchan {
         qcount: AtomicUsize::new(0),
@@ -32,7 +33,7 @@ fn channel(cap: usize) -> NonNull<Hchan> {
     })))
 }
 
-/// What a future has on the heap.
+/// The heap memory of a future.
 #[repr(C)]
 struct Node {
     waiting: Waiting,
@@ -40,11 +41,11 @@ struct Node {
 }
 
 loom::lazy_static! {
-    /// How many nodes there are.
+    /// The number of nodes.
     static ref NODES: AtomicU32 = AtomicU32::new(0);
 }
 
-/// A future, and the value that it sends, or 0.
+/// Makes a future with the value that it sends, or 0.
 fn node(value: u32) -> NonNull<Waiting> {
     unsafe fn free(w: NonNull<Waiting>) {
         // SAFETY: it is the first field of the node that is made below.
@@ -55,7 +56,7 @@ fn node(value: u32) -> NonNull<Waiting> {
     NODES.fetch_add(1, Ordering::Relaxed);
     let node =
         Box::into_raw(Box::new(Node { waiting: Waiting::new(ptr::null_mut(), Waker::wake, free), value }));
-    // SAFETY: it is new.
+    // SAFETY: the node is new.
     unsafe {
         let place = (&raw mut (*node).value).cast();
         (&raw mut (*node).waiting).write(Waiting::new(place, Waker::wake, free));
@@ -63,11 +64,11 @@ fn node(value: u32) -> NonNull<Waiting> {
     }
 }
 
-/// The value of a future. Its reader and its writer take turns, and loom checks that their accesses
-/// are ordered.
+/// Returns the value of a future. Its reader and its writer take turns, and loom checks that their
+/// accesses are ordered.
 ///
 /// # Safety
-/// The future's share is the caller's.
+/// The caller has the future's share.
 unsafe fn value(w: NonNull<Waiting>) -> u32 {
     // SAFETY: as the caller says.
     unsafe { *w.as_ref().place().cast() }
@@ -96,7 +97,7 @@ impl<T> Clone for Shared<T> {
     }
 }
 
-// SAFETY: what it points to is shared by a lock.
+// SAFETY: a lock protects the shared data.
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -114,7 +115,7 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
         // SAFETY: the waiting receiver has a place for a value.
         unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() = value };
         if let Some(ordered) = ordered {
-            // SAFETY: loom checks that no other access is at the same time.
+            // SAFETY: loom checks that no other access is concurrent.
             ordered.with_mut(|ordered| unsafe { *ordered = value });
         }
         let woken = end_future_wait(sg, true);
@@ -131,7 +132,7 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
     room
 }
 
-/// Receives the value that is there, if one is. (`chanrecv`.)
+/// Receives a value if there is one. (`chanrecv`.)
 fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     // SAFETY: channels aren't freed here.
     let c = unsafe { c.get().as_ref() };
@@ -156,14 +157,14 @@ fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     buffered.or(sent)
 }
 
-/// A receiver that was woken, or that has looked, sees what was sent.
+/// A receiver that was woken, or that has looked, sees the value that was sent.
 #[test]
 fn the_last_waker_is_called_and_the_value_seen() {
     check(None, || {
         let c = Shared(channel(0));
         let ordered = loom::sync::Arc::new(UnsafeCell::new(0));
         let (w, (first, waker)) = (node(0), woken());
-        // SAFETY: w is new; its share is this thread's.
+        // SAFETY: w is new; this thread has its share.
         assert!(unsafe { enqueue_future(c.get(), w, false, waker.clone()) }.is_none());
         let sender = thread::spawn({
             let (c, ordered) = (c.clone(), Sent(ordered.clone()));
@@ -191,7 +192,7 @@ fn the_last_waker_is_called_and_the_value_seen() {
 /// A cell that goes to another thread.
 struct Sent(loom::sync::Arc<UnsafeCell<u32>>);
 
-// SAFETY: loom checks what is done with it.
+// SAFETY: loom checks the accesses to it.
 unsafe impl Send for Sent {}
 
 impl Sent {
@@ -200,18 +201,18 @@ impl Sent {
     }
 }
 
-/// A value is sent while the receiver leaves: the next one receives it, or it isn't sent.
+/// A value is sent while the receiver leaves: the next receiver gets it, or it isn't sent.
 fn one_leaves(cap: usize) {
     check(Some(3), move || {
         let c = Shared(channel(cap));
         let (w, (_, waker)) = (node(0), woken());
-        // SAFETY: w is new; its share is this thread's.
+        // SAFETY: w is new; this thread has its share.
         assert!(unsafe { enqueue_future(c.get(), w, false, waker.clone()) }.is_none());
         let sender = thread::spawn({
             let c = c.clone();
             move || try_send(&c, 7, None)
         });
-        // SAFETY: as above; it isn't used after this.
+        // SAFETY: as above; w isn't used after this.
         unsafe {
             match leave_future(c.get(), w, false) {
                 Ok(true) => give_back(c.get(), w),
@@ -237,14 +238,15 @@ fn one_leaves_and_there_is_room() {
     one_leaves(1);
 }
 
-/// Two wait, and the first leaves while a value comes. The other gets the value and is woken.
+/// Two futures wait, and the first leaves while a value comes. The other gets the value and is
+/// woken.
 #[test]
 fn what_comes_back_goes_to_who_waits() {
     check(Some(3), || {
         let c = Shared(channel(0));
         let (first, (_, waker)) = (node(0), woken());
         let (second, (woken, other)) = (node(0), woken());
-        // SAFETY: they are new; their shares are this thread's.
+        // SAFETY: they are new; this thread has their shares.
         unsafe {
             assert!(enqueue_future(c.get(), first, false, waker.clone()).is_none());
             assert!(enqueue_future(c.get(), second, false, other.clone()).is_none());
@@ -277,7 +279,7 @@ fn one_that_sends_leaves() {
     check(Some(3), || {
         let c = Shared(channel(0));
         let (w, (woken, waker)) = (node(7), woken());
-        // SAFETY: w is new; its share is this thread's.
+        // SAFETY: w is new; this thread has its share.
         assert!(unsafe { enqueue_future(c.get(), w, true, waker.clone()) }.is_none());
         let receiver = thread::spawn({
             let c = c.clone();

@@ -1,30 +1,30 @@
-//! The atomics of the protocol code, under loom, and its cells: a model fails if two threads are in
-//! one, and nothing orders them.
+//! The atomics of the protocol code, under loom, and its cells: a model fails if two threads use a
+//! cell at once, and nothing orders them.
 //!
-//! loom takes sequentially consistent accesses for little more than acquire and release, but it
-//! knows such fences. So here one stands between any two such accesses of a thread, which is what
-//! their total order is good for. There may be others between the two, which the fence orders as
-//! well, though nothing does: so [`check`] has it stand once right before the second, and once
-//! right after the first.
+//! loom treats sequentially consistent accesses as little more than acquire and release, but it
+//! does know sequentially consistent fences. So here a fence stands between any two such accesses
+//! of a thread, which is the use of their total order. There may be other accesses between the two.
+//! The fence orders these as well, although in reality nothing does. So [`check`] runs each model
+//! twice: with the fence right before the second access, and with it right after the first.
 
 pub(crate) use loom::cell::Cell;
 use loom::sync::atomic as loom_atomic;
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 
 thread_local! {
-    /// Whether the fence stands after the first of two accesses; a model's threads are all on one
-    /// of the system's.
+    /// Whether the fence stands after the first of two accesses. All threads of a model run on one
+    /// thread of the system's.
     static AFTER_THE_FIRST: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 loom::thread_local! {
-    /// Whether this thread has made a sequentially consistent access; where the fence stands after
-    /// it, whether that was the last one.
+    /// Whether this thread has made a sequentially consistent access; if the fence stands after
+    /// that access, whether it was the last one.
     static FENCE_IS_DUE: std::cell::Cell<bool> = std::cell::Cell::new(false);
 }
 
-/// Checks a model, with the fences at both places. A bound of preemptions is the model's, or a
-/// lower one of the environment (`LOOM_MAX_PREEMPTIONS`).
+/// Checks a model, with the fences at both places. The bound of preemptions is the model's, or a
+/// lower one from the environment (`LOOM_MAX_PREEMPTIONS`).
 #[cfg(test)]
 pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let model = std::sync::Arc::new(model);
@@ -39,15 +39,15 @@ pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + S
     }
 }
 
-/// Of each atomic. loom remembers the last access, and tries what another thread's would be like
-/// before that: but who reads and then writes is itself the one who was there last, and what others
-/// have read before is forgotten. So who comes to an atomic writes to this, first.
+/// A part of each atomic. loom remembers the last access to an atomic, and tries another thread's
+/// access before it. But a thread that reads and then writes is itself the last one, and loom
+/// forgets what other threads have read before. So each access first writes to this.
 #[derive(Debug, Default)]
 struct Turn(loom_atomic::AtomicU32);
 
 impl Turn {
-    /// Comes before an access in `order`; returns what is left of that, which is `without` if it
-    /// was in the total order.
+    /// Precedes an access in `order`. Returns the order that the access still needs: `without`, if
+    /// it was in the total order.
     fn take(&self, order: Ordering, without: Ordering) -> Ordering {
         self.0.fetch_add(0, Ordering::Relaxed);
         let in_total_order = order == Ordering::SeqCst;
@@ -136,7 +136,8 @@ macro_rules! atomics {
 }
 
 impl<T> AtomicPtr<T> {
-    /// Its memory is about to be another value's: a model fails if not all accesses come before.
+    /// Ends the value, because its memory is about to become another value: a model fails unless
+    /// all accesses come before.
     #[track_caller]
     pub(crate) fn end_of_life(&mut self) {
         self.value.with_mut(|_| ());

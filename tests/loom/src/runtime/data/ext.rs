@@ -1,4 +1,4 @@
-//! Stand-ins for what the port adds to Go's structs.
+//! Stand-ins for the fields that the port adds to Go's structs.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -10,7 +10,7 @@ use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::data::turns::{Turn, Turns};
 
-/// The words of a mutex, of which `lock/key.rs` is the protocol.
+/// The words of a mutex. `lock/key.rs` is their protocol.
 #[derive(Default)]
 pub(crate) struct MutexKey {
     pub(crate) locked: AtomicU32,
@@ -79,7 +79,7 @@ impl ProcTrace {
     pub(crate) fn left_at(&self, _: &TraceBuffer) {}
 }
 
-/// What sysmon goes by, no protocol relies on.
+/// Data for sysmon. No protocol relies on them.
 #[derive(Default)]
 pub(crate) struct LastTurn {
     pub(crate) tick: StdU32,
@@ -87,7 +87,7 @@ pub(crate) struct LastTurn {
     pub(crate) ended: StdI64,
 }
 
-/// What is counted, no protocol relies on.
+/// Counts. No protocol relies on them.
 #[derive(Default)]
 pub(crate) struct SchedtExt {
     pub(crate) timers: Pool<Timer>,

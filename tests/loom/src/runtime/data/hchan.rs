@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog};
 
-/// A channel of numbers. What isn't an atomic of loom's is touched with the lock held.
+/// A channel of numbers. Fields that aren't loom's atomics are used with the lock held.
 pub(crate) struct Hchan {
     pub(crate) qcount: AtomicUsize,
     pub(crate) dataqsiz: usize,

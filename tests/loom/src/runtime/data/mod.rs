@@ -1,4 +1,4 @@
-//! Links, lists, timers and what holds a P as they ship, and stand-ins for the other structs.
+//! Links, lists, timers and the owner of a P as they ship, and stand-ins for the other structs.
 
 pub(crate) mod atomic;
 #[path = "../../../../../src/runtime/data/cell.rs"]

@@ -32,8 +32,8 @@ pub(crate) const GSYSCALL: u32 = 3;
 pub(crate) const GWAITING: u32 = 4;
 pub(crate) const GSCAN: u32 = 0x1000;
 
-/// A G, with a payload that is written before the G is queued and that the thread that dequeues it
-/// reads. loom fails if nothing orders the two accesses.
+/// A G, with a payload. The payload is written before the G is queued, and read by the thread that
+/// dequeues the G. loom fails if nothing orders the two accesses.
 pub(crate) struct G {
     pub(crate) schedlink: Link<G>,
     pub(crate) m: Link<M>,
@@ -54,22 +54,22 @@ pub(crate) struct G {
     pub(crate) id: u32,
 }
 
-/// A stack, whose contents no model uses.
+/// A stack. No model uses its contents.
 #[derive(Clone, Copy)]
 pub(crate) struct Stack {
     pub(crate) lo: usize,
     pub(crate) hi: usize,
 }
 
-/// Where a goroutine goes on. No model's goroutine does.
+/// The point where a goroutine continues. No model's goroutine does.
 pub(crate) struct Gobuf {
     pub(crate) pc: Cell<usize>,
     pub(crate) sp: Cell<usize>,
     pub(crate) bp: Cell<usize>,
 }
 
-/// An atomic of the crate's that only the owner of the P touches. loom fails if two threads do, and
-/// nothing orders them.
+/// An atomic of the crate's that only the owner of the P uses. loom fails if two threads use it,
+/// and nothing orders them.
 pub(crate) struct Owned<T>(Cell<T>);
 
 impl<T: Copy> Owned<T> {
@@ -92,7 +92,7 @@ impl<T: Default> Default for Owned<T> {
     }
 }
 
-/// A link whose accesses something else orders. loom checks that it does.
+/// A link whose accesses are ordered by something else. loom checks that they are.
 pub(crate) struct Handed<T: 'static>(Cell<Option<&'static T>>);
 
 impl<T> Handed<T> {
@@ -113,11 +113,10 @@ impl<T> Handed<T> {
     }
 }
 
-/// One of the locks, by its number: 0 is the scheduler's, the P's follow, and the last is one that
-/// no model takes.
+/// A lock, by number: 0 is the scheduler's, the P's follow, and no model takes the last.
 pub(crate) struct Mutex(pub(crate) usize);
 
-/// As far as channels need it.
+/// A sudog, as far as channels need it.
 pub(crate) struct Sudog {
     pub(crate) g: Link<G>,
     pub(crate) next: Link<Sudog>,
@@ -157,7 +156,7 @@ pub(crate) struct P {
     pub(crate) preempt: StdBool,
     pub(crate) schedtick: StdU32,
     pub(crate) syscalltick: Owned<u32>,
-    /// No model has a function to be run.
+    /// No model has a function to run.
     pub(crate) run_safe_point_fn: StdU32,
     pub(crate) link: Link<P>,
     pub(crate) runqhead: AtomicU32,
@@ -229,7 +228,7 @@ pub(crate) struct Schedt {
     pub(crate) ext: SchedtExt,
 }
 
-/// Times, which nobody wants to know.
+/// Times, which no model reads.
 pub(crate) struct TimeHistogram;
 
 impl TimeHistogram {
@@ -247,7 +246,7 @@ pub(crate) enum WaitReason {
     StoppingTheWorld,
 }
 
-// SAFETY: what isn't an atomic is touched by one thread, or with the lock held.
+// SAFETY: one thread uses the fields that aren't atomics, or the lock is held.
 unsafe impl Sync for G {}
 // SAFETY: likewise.
 unsafe impl Sync for M {}
@@ -289,10 +288,10 @@ pub(crate) fn sched() -> &'static Schedt {
 }
 
 impl Mutex {
-    /// How many there are.
+    /// The number of locks.
     pub(crate) const N: usize = 5;
 
-    /// The one that no model takes.
+    /// Makes the lock that no model takes.
     pub(crate) const fn new() -> Self {
         Mutex(Mutex::N - 1)
     }
@@ -305,10 +304,10 @@ impl Note {
 }
 
 impl G {
-    /// A new G, written by this thread.
+    /// Makes a new G, written by this thread.
     pub(crate) fn new(id: u32) -> &'static G {
         let gp = Box::leak(Box::new(G::unwritten(id)));
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has it.
         gp.payload.with_mut(|payload| unsafe { *payload = id });
         gp
     }
@@ -334,9 +333,9 @@ impl G {
         }
     }
 
-    /// Runs it: this thread has it alone.
+    /// Runs the G, which only this thread has.
     pub(crate) fn run(&self) -> u32 {
-        // SAFETY: loom checks that nobody else touches it.
+        // SAFETY: loom checks that no other thread uses it.
         self.payload.with_mut(|payload| unsafe {
             assert_eq!(*payload, self.id);
             *payload
@@ -372,14 +371,14 @@ impl P {
 }
 
 impl M {
-    /// An M that has `pp`, on this thread.
+    /// Makes an M that has `pp`, on this thread.
     pub(crate) fn new(pp: &'static P) -> &'static M {
         let mp = M::without_p();
         acquirep(mp, pp);
         mp
     }
 
-    /// An M that has no P yet.
+    /// Makes an M that has no P yet.
     pub(crate) fn without_p() -> &'static M {
         Box::leak(Box::new(M {
             procid: AtomicU64::new(0),
@@ -406,7 +405,7 @@ impl M {
     }
 }
 
-/// A timer that isn't started, due at `when`.
+/// Makes a timer that isn't started, due at `when`.
 pub(crate) fn new_timer(when: i64, f: TimerFn, arg: *mut c_void) -> &'static Timer {
     Box::leak(Box::new(Timer {
         pp: Link::null(),

@@ -1,5 +1,5 @@
-//! Locks and notes. The mutex's protocol has its own models; a lock of the others is one that loom
-//! knows.
+//! Locks and notes. The mutex's protocol has models of its own. In other models, a lock is one of
+//! loom's.
 
 #[path = "../../../../../src/runtime/lock/key.rs"]
 pub(crate) mod key;

@@ -1,5 +1,5 @@
-//! Models of the mutex, and of a port's lock: one at a time, and nobody sleeps on a free lock (loom
-//! fails if all threads are blocked).
+//! Models of the mutex, and of a port's lock: one thread at a time has it, and none sleeps while it
+//! is free (loom fails if all threads are blocked).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use crate::runtime::base::os::MEMBARRIER;
 use crate::runtime::data::ext::MutexKey;
 use crate::runtime::lock::port_mutex::PortMutex;
 
-/// What the models have in common of the two.
+/// The operations of both locks that the models use.
 trait Lock: Default + 'static {
     fn take(&self);
     fn release(&self);
@@ -37,14 +37,15 @@ impl Lock for PortMutex {
     }
 }
 
-/// What the lock protects: loom fails if two threads are in it, or one sees it half done.
+/// The data that the lock protects: loom fails if two threads use them at once, or one sees them
+/// half changed.
 #[derive(Default)]
 struct Guarded<L> {
     lock: L,
     count: UnsafeCell<u32>,
 }
 
-// SAFETY: the lock protects the cell; loom checks that.
+// SAFETY: the lock protects the cell, which loom checks.
 unsafe impl<L> Send for Guarded<L> {}
 // SAFETY: likewise.
 unsafe impl<L> Sync for Guarded<L> {}
@@ -70,13 +71,13 @@ fn check<L: Lock>() {
         for thread in threads {
             thread.join().unwrap();
         }
-        // SAFETY: nobody else is left.
+        // SAFETY: no other thread is left.
         guarded.count.with(|count| assert_eq!(unsafe { *count }, 3));
     });
 }
 
 fn check_mutex(membarrier: bool) {
-    // The setting is one for the process, and the models run side by side.
+    // The setting is the process's, and the models run side by side.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _running = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     MEMBARRIER.store(membarrier, Relaxed);

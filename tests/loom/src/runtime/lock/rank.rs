@@ -1,5 +1,5 @@
-//! Stand-in for the ranks of locks, which loom doesn't need, and for the lock beneath them: one
-//! that loom knows.
+//! Stand-in for the ranks of locks, which loom doesn't need, and for the lock beneath them: one of
+//! loom's.
 
 use std::cell::RefCell;
 

@@ -6,7 +6,7 @@ use crate::runtime::data::atomic::check;
 use crate::runtime::data::runtime2::P;
 use crate::runtime::p::procs_made::{PMask, Procs, RandomOrder, gomaxprocs, procs, set_procs};
 
-/// A new table of `n` new P's.
+/// Makes a new table of `n` new P's.
 fn table(n: i32) -> &'static Procs {
     Box::leak(Box::new(Procs {
         allp: (0..n).map(P::new).collect(),
@@ -16,7 +16,7 @@ fn table(n: i32) -> &'static Procs {
     }))
 }
 
-/// Looks at all P's of the table. loom fails if one is seen before it is published.
+/// Looks at all P's of the table. loom fails if this sees a P before it is published.
 fn count() -> i32 {
     let allp = procs().allp.iter().enumerate();
     allp.inspect(|(i, pp)| assert_eq!(pp.id.get(), *i as i32)).count() as i32

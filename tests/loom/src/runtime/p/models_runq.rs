@@ -7,12 +7,12 @@ use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, P, sched};
 use crate::runtime::p::runq::{runqdrain, runqempty, runqget, runqput, runqputbatch, runqsteal};
 
-/// Takes and runs all that the owner of `pp` gets.
+/// Takes and runs all G's that the owner of `pp` gets.
 fn get_all(pp: &'static P) -> Vec<u32> {
     std::iter::from_fn(|| runqget(pp.local())).map(|(gp, _)| gp.run()).collect()
 }
 
-/// Steals once for another P, and runs what that brings.
+/// Steals once for another P, and runs the stolen G's.
 fn steal(from: &'static P, steal_run_next_g: bool) -> Vec<u32> {
     let mine = P::new(1);
     let first = runqsteal(mine.local(), from.steal(), steal_run_next_g).map(G::run);
@@ -21,7 +21,7 @@ fn steal(from: &'static P, steal_run_next_g: bool) -> Vec<u32> {
     got
 }
 
-/// Takes and runs what is on the global queue, when everybody is done.
+/// Takes and runs the G's of the global queue, when all threads are done.
 fn global() -> Vec<u32> {
     let got: Vec<u32> = std::iter::from_fn(|| sched().runq.pop()).map(G::run).collect();
     assert_eq!(got.len() as i32, sched().runqsize.load(loom::sync::atomic::Ordering::SeqCst));
@@ -103,7 +103,7 @@ fn a_slot_is_used_again_only_when_it_was_read() {
             runqput(pp.local(), G::new(id), false);
         }
         let thief = thread::spawn(move || steal(pp, false));
-        // Around the ring, over the slots that the thief may be copying.
+        // Goes around the ring, over the slots that the thief may be copying.
         let mut got: Vec<u32> = runqget(pp.local()).map(|(gp, _)| gp.run()).into_iter().collect();
         runqput(pp.local(), G::new(4), false);
         runqput(pp.local(), G::new(5), false);
@@ -154,8 +154,8 @@ fn a_queue_with_work_never_looks_empty() {
         let pp = P::new(0);
         runqput(pp.local(), G::new(1), true);
         let looker = thread::spawn(move || runqempty(pp.steal()));
-        // The first moves from runnext to the ring, and runnext is emptied: the first is always
-        // in one of them, and a look at one and then the other could miss it.
+        // The first G moves from runnext to the ring, and then runnext is emptied. The G is always
+        // in one of them, but a look at one and then at the other could miss it.
         runqput(pp.local(), G::new(2), true);
         let mut got: Vec<u32> = runqget(pp.local()).map(|(gp, _)| gp.run()).into_iter().collect();
         assert!(!looker.join().unwrap());

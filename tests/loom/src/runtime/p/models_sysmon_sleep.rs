@@ -1,4 +1,4 @@
-//! Models of sysmon's sleep: it is woken once, whether its time is up or not.
+//! Models of sysmon's sleep: it is woken once, whether its time is over or not.
 
 use loom::thread;
 
@@ -6,13 +6,13 @@ use crate::runtime::data::atomic::{Ordering, check};
 use crate::runtime::data::runtime2::sched;
 use crate::runtime::p::sysmon_asleep::{sleep_until_woken, wake_sysmon_from_signal};
 
-/// Sysmon begins to sleep. (A swap, not a store: a thread that swaps without seeing a store
-/// comes before it, but loom orders it after the store.)
+/// Begins sysmon's sleep. (By a swap, not a store: a thread that swaps without seeing a store comes
+/// before it, but loom orders it after the store.)
 fn begins_to_sleep() {
     assert!(!sched().sysmonwait.swap(true, Ordering::SeqCst));
 }
 
-/// Sysmon sleeps for a while.
+/// Sysmon sleeps for a limited time.
 fn sleep() {
     begins_to_sleep();
     sleep_until_woken(1);

@@ -1,5 +1,5 @@
-//! Models of timers that one sets and stops while another runs them, or puts their heap in order:
-//! each fires as often as it was set, and not stopped, and none is late.
+//! Models of timers that one thread sets and stops while another runs them, or puts their heap in
+//! order. Each timer fires as often as it was set and not stopped, and none is late.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -23,19 +23,19 @@ const SOON: i64 = 10;
 const NOW: i64 = 20;
 const LATE: i64 = 30;
 
-/// P 0's heap is the one that all this is about.
+/// Returns P 0, whose heap these models are about.
 fn heap() -> &'static P {
     procs().allp[0]
 }
 
-/// A timer that was set once, by this thread, for `when`, and how often it has fired.
+/// A timer that this thread has set once, for `when`, and the count of its firings.
 #[derive(Clone, Copy)]
 struct Counted {
     timer: &'static Timer,
     fired: &'static AtomicU32,
 }
 
-// SAFETY: the timer's state says whose it is; loom checks that.
+// SAFETY: the timer's state gives its owner, which loom checks.
 unsafe impl Send for Counted {}
 
 impl Counted {
@@ -46,12 +46,12 @@ impl Counted {
         Counted { timer, fired }
     }
 
-    /// Sets it anew; says whether it won't fire for the last time that it was set.
+    /// Sets it anew. Returns whether it won't fire for the time that was set last.
     fn modify(self, when: i64) -> bool {
         modtimer(self.timer, when, 0, Some(fire), ptr::from_ref(self.fired).cast_mut().cast(), 0)
     }
 
-    /// Stops it; says the same.
+    /// Stops it. Returns the same.
     fn stop(self) -> bool {
         deltimer(self.timer)
     }
@@ -61,27 +61,28 @@ impl Counted {
     }
 }
 
-/// What a [`Counted`] does.
+/// The function of a [`Counted`].
 unsafe extern "C" fn fire(fired: *mut c_void, _seq: usize) {
-    // SAFETY: the timer was made so.
+    // SAFETY: the timer was made with this argument.
     let fired: &AtomicU32 = unsafe { &*fired.cast() };
     fired.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What the owner of the heap does now and then.
+/// Does the work of the heap's owner.
 fn with_heap(f: impl FnOnce(&'static P)) {
     lock(&heap().timers_lock);
     f(heap());
     unlock(&heap().timers_lock);
 }
 
-/// As the scheduler does.
+/// Runs timers as the scheduler does.
 fn run_timers(pp: &'static P, now: i64) {
     adjusttimers(pp, now);
     while runtimer(pp, now) {}
 }
 
-/// When all is quiet: the heap is one, and its P is awake when the next timer is due.
+/// When all is quiet, checks that the heap is in order, and that its P is awake when the next timer
+/// is due.
 fn assert_in_order() {
     with_heap(|pp| {
         verify_timer_heap(pp);
@@ -102,7 +103,7 @@ fn assert_in_order() {
     });
 }
 
-/// Runs all timers that there are.
+/// Runs all remaining timers.
 fn drain() {
     for pp in &procs().allp {
         lock(&pp.timers_lock);
@@ -112,7 +113,7 @@ fn drain() {
     }
 }
 
-/// This thread has P `id`.
+/// Gives this thread P `id`.
 fn begin(id: usize) {
     this::set_m(M::new(procs().allp[id]));
 }
@@ -121,7 +122,7 @@ fn begin(id: usize) {
 fn against_earlier(put_in_order: fn(&'static P)) {
     check(Some(3), move || {
         begin(0);
-        // One has to be moved, and one taken out.
+        // One timer has to be moved, and one taken out.
         let [timer, moved, deleted] = [LATE; 3].map(Counted::set);
         moved.modify(NOW);
         deleted.stop();
@@ -156,10 +157,10 @@ fn two_timers_are_set_to_earlier_times() {
     });
 }
 
-/// One timer, which is due, and two that do something with it: each says how often the timer won't
-/// fire, though it was set. They set it `sets` times.
+/// One timer is due, and two threads use it. Each returns how often the timer won't fire, though it
+/// was set. They set it `sets` times.
 ///
-/// There are only two, as loom can't see to it that the right one goes on if two spin.
+/// There are only two threads, because loom can't ensure that the right one continues if two spin.
 fn fires_once_for_each_time(here: fn(Counted) -> u32, there: fn(Counted) -> u32, sets: u32) {
     check(Some(3), move || {
         begin(0);
@@ -175,7 +176,7 @@ fn fires_once_for_each_time(here: fn(Counted) -> u32, there: fn(Counted) -> u32,
     });
 }
 
-/// The owner of the heap runs what is due.
+/// The owner of the heap runs the due timer.
 fn run(_: Counted) -> u32 {
     with_heap(|pp| run_timers(pp, NOW));
     0
@@ -256,7 +257,7 @@ fn two_set_a_timer() {
     fires_once_for_each_time(set_later, set_earlier, 2);
 }
 
-/// A timer that its user stops and gives back, while the owner takes it out of the heap.
+/// A timer's user stops it and gives it back, while the owner takes it out of the heap.
 fn goes_back_to_the_pool(owner: fn(Counted) -> u32) {
     check(Some(3), move || {
         begin(0);

@@ -1,4 +1,4 @@
-//! Stand-in for the table of P's: they are there from the start.
+//! Stand-in for the table of P's: the P's exist from the start.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ pub(crate) struct Procs {
     pub(crate) timerp_mask: PMask,
 }
 
-// SAFETY: P's are made to be shared.
+// SAFETY: P's may be shared.
 unsafe impl Sync for Procs {}
 
 loom::lazy_static! {
@@ -23,7 +23,7 @@ loom::lazy_static! {
 }
 
 thread_local! {
-    /// How many there are: a model's setting.
+    /// The number of P's: a model's setting.
     static GOMAXPROCS: Cell<i32> = const { Cell::new(3) };
 }
 

@@ -5,14 +5,14 @@ pub(crate) mod ask;
 #[cfg(test)]
 mod models_preempt;
 
-/// Code that may be stopped, of which there is some.
+/// Code that may be stopped. There is some.
 pub(crate) mod preemptible {
     pub(crate) fn any() -> bool {
         true
     }
 }
 
-/// Code that no goroutine waits in for its turn, of which there is none.
+/// Code in which no goroutine waits for its turn. There is none.
 pub(crate) mod libc_code {
     pub(crate) fn in_libc(_: usize) -> bool {
         false

@@ -1,5 +1,5 @@
-//! Models of signals: they are sent to the thread that an M has. (One that went to another would be
-//! on its way for ever.)
+//! Models of signals: they are sent to the M's present thread. (A signal to another thread would be
+//! on its way forever.)
 
 use loom::thread;
 
@@ -10,7 +10,7 @@ use crate::runtime::p::owner::wirep;
 use crate::runtime::p::procs::procs;
 use crate::runtime::preempt::ask::preemptone;
 
-/// Threads: one that has ended, and the one that the M has then.
+/// Threads: one that has ended, and the M's next one.
 const OLD: u64 = 1;
 const NEW: u64 = 2;
 
@@ -30,7 +30,7 @@ fn a_new_m_is_asked_by_who_finds_it_at_its_p() {
     });
 }
 
-/// An M gets another thread, which does `then`, while it is asked.
+/// An M gets another thread, which calls `then`, while it is asked to stop.
 fn asked_while_it_gets_another_thread(then: fn(&M)) {
     check(Some(3), move || {
         let mp = M::without_p();
@@ -40,8 +40,8 @@ fn asked_while_it_gets_another_thread(then: fn(&M)) {
             mp.has_thread(NEW);
             then(mp);
         });
-        // The first may go to the old thread. But then there is none on its way only when there is
-        // a new one.
+        // The first signal may go to the old thread. But then no signal is on its way only if there
+        // is a new thread.
         if mp.send_signal().is_some()
             && let Some(thread) = mp.send_signal()
         {

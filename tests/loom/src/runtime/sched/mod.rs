@@ -1,4 +1,4 @@
-//! Releasing a P, finding work for it, the poller's part in that, and losing a P.
+//! Releasing a P, finding work for it, the poller's part in this, and losing a P.
 
 #[path = "../../../../../src/runtime/sched/detach.rs"]
 pub(crate) mod detach;
@@ -27,7 +27,7 @@ pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
 
-/// Explorations, of which no model has one, nor their points.
+/// Explorations and their points. No model has one.
 pub(crate) mod exploration {
     pub(crate) fn explored_number() -> Option<u32> {
         None
@@ -51,7 +51,7 @@ pub(crate) mod gosched {
     }
 }
 
-/// The right to wait, which everybody has.
+/// The right to wait. Every thread has it.
 pub(crate) mod extram {
     pub(crate) struct Guest;
 
@@ -69,7 +69,7 @@ pub(crate) mod park {
     use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 
     loom::lazy_static! {
-        /// The goroutines that were made ready, and haven't gone on yet.
+        /// The goroutines that were made ready and haven't continued yet.
         pub(super) static ref READY: (Mutex<Vec<usize>>, Condvar) = (Mutex::default(), Condvar::new());
     }
 
@@ -84,7 +84,7 @@ pub(crate) mod park {
     ) {
         let gp = G::new(0);
         let place = std::ptr::from_ref(gp).cast_mut();
-        // SAFETY: the G waits, and isn't made ready before this says so.
+        // SAFETY: the G waits, and isn't made ready before this returns.
         if unlockf.is_some_and(|unlockf| unsafe { unlockf(place, lock) }) {
             let (ready, changed) = &*READY;
             let mut held = ready.lock().unwrap();
@@ -96,7 +96,7 @@ pub(crate) mod park {
     }
 }
 
-/// The choice of the next goroutine, which a model makes. A user's goroutines may run.
+/// The choice of the next goroutine: a model makes it. A user's goroutines may run.
 pub(crate) mod schedule {
     use crate::runtime::data::runtime2::{G, M};
 
@@ -119,7 +119,7 @@ pub(crate) mod schedule {
     }
 }
 
-/// Goroutines from the network, of which no model has any; and those that have waited.
+/// Goroutines from the network, which no model has; and goroutines that have waited.
 pub(crate) mod ready {
     use crate::runtime::data::gqueue::GList;
     use crate::runtime::data::runtime2::G;

@@ -10,7 +10,7 @@ use crate::runtime::p::stop::take_from_syscall;
 use crate::runtime::preempt::ask::{Asked, ask_by_signal, preempt_m};
 use crate::runtime::sched::models_detach::{assert_all_idle, check_with, hand_on, p, park, run_on, signal};
 
-/// What the handler does for each signal that has come to the thread of `mp`.
+/// Does what the handler does for each signal that has come to the thread of `mp`.
 fn handle_signals(mp: &'static M) {
     while signal_comes() {
         mp.signal_has_come();
@@ -26,7 +26,7 @@ fn who_asks_again_is_heard() {
         preempt_m(mp);
         let sysmon = thread::spawn(move || ask_by_signal(mp, Asked::Detach, 0));
         handle_signals(mp);
-        // In the runtime: signals that come now do nothing.
+        // Inside the runtime, signals do nothing.
         let held = hold_p(mp);
         handle_signals(mp);
         drop(held);
@@ -49,7 +49,7 @@ fn what_was_asked_before_a_turn_came_is_done() {
             ask_by_signal(mp, Asked::WaitForTurn, 0);
             hand_on(p(0));
         });
-        // In the handler, where no other signal comes.
+        // Inside the handler, no other signal comes.
         signal(mp, Asked::WaitForTurn);
         handle_signals(mp);
         assert!(!mp.p.is_null());

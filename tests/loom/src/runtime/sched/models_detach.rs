@@ -42,7 +42,7 @@ pub(in crate::runtime) fn run_on(pp: &'static P) -> &'static M {
     mp
 }
 
-/// A signal comes to the thread of `mp`, and asks its goroutine for `what`.
+/// Makes a signal come to the thread of `mp`, and ask its goroutine for `what`.
 pub(in crate::runtime) fn signal(mp: &'static M, what: Asked) {
     lose_p(mp, mp.curg.get().expect("a goroutine"), what, 0);
 }
@@ -52,7 +52,7 @@ pub(in crate::runtime) fn touch(pp: &P) {
     pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// What sysmon does about `pp`: it takes the P if its goroutine has lost it, and hands it on.
+/// Does what sysmon does about `pp`: takes the P if its goroutine has lost it, and hands it on.
 pub(in crate::runtime) fn retake(pp: &'static P) -> bool {
     let taken = take_from_syscall(pp, PIDLE);
     if taken {
@@ -62,13 +62,13 @@ pub(in crate::runtime) fn retake(pp: &'static P) -> bool {
     taken
 }
 
-/// Hands on `pp`, which is this thread's, and does what the M does that this wakes.
+/// Hands on `pp`, which this thread has, and does the work of the M that this wakes.
 pub(in crate::runtime) fn hand_on(pp: &'static P) {
     handoffp(pp);
     run_started();
 }
 
-/// Does what the M's do that this thread has woken.
+/// Does the work of the M's that this thread has woken.
 pub(in crate::runtime) fn run_started() {
     while let Some(mp) = next_started() {
         set_m(mp);
@@ -76,9 +76,9 @@ pub(in crate::runtime) fn run_started() {
     }
 }
 
-/// What findRunnable does on `mp`, which has a P, until it stops. It looks for a stop of the world,
-/// for M's that wait for their turn, and for work in the global queue. Returns how much work there
-/// was.
+/// Does what findRunnable does on `mp`, which has a P, until `mp` stops. It looks for a stop of the
+/// world, for M's that wait for their turn, and for work in the global queue. Returns how much work
+/// there was.
 pub(in crate::runtime) fn find_runnable(mp: &'static M) -> u32 {
     let mut ran = 0;
     while let Some(pp) = mp.p() {
@@ -97,7 +97,7 @@ pub(in crate::runtime) fn find_runnable(mp: &'static M) -> u32 {
     ran
 }
 
-/// This thread's goroutine does something for which it needs a P, and parks.
+/// Makes this thread's goroutine do something that needs a P, and park.
 pub(in crate::runtime) fn need_p_and_park() {
     let (_, mp, held) = hold_with_p();
     touch(held.p().expect("a P"));
@@ -105,7 +105,7 @@ pub(in crate::runtime) fn need_p_and_park() {
     park(mp);
 }
 
-/// Parks the goroutine of `mp`, with all that this thread does then.
+/// Parks the goroutine of `mp`, and does all that this thread does afterwards.
 pub(in crate::runtime) fn park(mp: &'static M) {
     if mp.p.is_null() {
         leave_m(mp);
@@ -114,7 +114,7 @@ pub(in crate::runtime) fn park(mp: &'static M) {
     run_started();
 }
 
-/// When all is quiet, each P is on the idle list, and no M waits for one.
+/// When all is quiet, checks that each P is on the idle list, and that no M waits for one.
 pub(in crate::runtime) fn assert_all_idle() {
     assert_eq!(sched().npidle.load(Ordering::SeqCst), procs().allp.len() as i32);
     let mut idle = std::iter::successors(sched().pidle.get(), |pp| pp.link.get());
@@ -130,7 +130,7 @@ pub(in crate::runtime) fn assert_all_idle() {
     assert_eq!(sched().runqsize.load(Ordering::SeqCst), 0);
 }
 
-/// This thread's goroutine stops the world, looks at each P, starts the world, and parks.
+/// Makes this thread's goroutine stop the world, look at each P, start the world, and park.
 pub(in crate::runtime) fn stop_and_start(meanwhile: impl FnOnce()) {
     let stopped = stop_the_world(StwReason::Unknown);
     procs().allp.iter().for_each(|pp| touch(pp));
@@ -201,7 +201,7 @@ fn a_stop_of_the_world_while_sysmon_takes_it() {
 }
 
 loom::lazy_static! {
-    /// Tells the goroutines that compute to end.
+    /// Tells the computing goroutines to end.
     static ref ENOUGH: AtomicBool = AtomicBool::new(false);
 }
 
@@ -223,9 +223,9 @@ fn a_stop_of_the_world_takes_it_from_one_that_computes() {
     });
 }
 
-/// A goroutine enters a system call without a P, and comes back.
+/// A goroutine enters a system call without a P, and returns.
 fn system_call(mp: &'static M) {
-    // SAFETY: the end of the call is below.
+    // SAFETY: the call ends below.
     unsafe { entersyscall() };
     let held = hold_p(mp);
     let oldp = mp.oldp.get();

@@ -7,15 +7,15 @@ use loom::thread;
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
 use crate::runtime::sched::parker::Parker;
 
-/// A parker, and the work that is done before the wake: loom fails if nothing orders the work
-/// before the waiter's look at it.
+/// A parker, and work that is done before the wake: loom fails if nothing orders the work before
+/// the waiter's look at it.
 struct Guarded {
     parker: Parker,
     done: UnsafeCell<bool>,
     happened: AtomicU32,
 }
 
-// SAFETY: the parker orders the accesses; loom checks that.
+// SAFETY: the parker orders the accesses, which loom checks.
 unsafe impl Send for Guarded {}
 // SAFETY: likewise.
 unsafe impl Sync for Guarded {}
@@ -34,7 +34,7 @@ fn who_has_waited_sees_what_was_done() {
         let waits = guarded.clone();
         let waiter = thread::spawn(move || {
             waits.parker.park("a model");
-            // SAFETY: it is done.
+            // SAFETY: the work is done.
             assert!(waits.done.with(|done| unsafe { *done }));
         });
         // SAFETY: no waiter looks before the wake.
@@ -42,12 +42,12 @@ fn who_has_waited_sees_what_was_done() {
         guarded.parker.wake();
         guarded.parker.wake();
         waiter.join().unwrap();
-        // Nobody waits any more.
+        // No thread waits any more.
         guarded.parker.wake();
     });
 }
 
-/// Each thread wakes the waiter for something of its own, and the waiter misses none of it.
+/// Each thread wakes the waiter for a reason of its own, and the waiter misses none.
 #[test]
 fn two_wake() {
     check(Some(3), || {

@@ -1,5 +1,4 @@
-//! Models of a descriptor that is waited for from outside, by nobody who parks: an M polls, or
-//! will.
+//! Models of a descriptor for which nobody parks: an M polls for it, now or later.
 
 use loom::thread;
 
@@ -12,7 +11,7 @@ use crate::runtime::p::procs::procs;
 use crate::runtime::sched::poll::{poll_or_stop, wake_net_poller_from_outside};
 use crate::runtime::sched::wake::{Dropped, drop_p};
 
-/// What an M does that finds nothing, until it stops: findRunnable, again and again.
+/// Does what an M does that finds nothing, until it stops: findRunnable, again and again.
 fn give_up(mp: &'static M) {
     while let Some(pp) = mp.p.peek() {
         let was_spinning = mp.spinning.get();
@@ -24,8 +23,8 @@ fn give_up(mp: &'static M) {
     }
 }
 
-/// A thread without a P has a descriptor waited for, which is ready then. Others let their P's go
-/// meanwhile.
+/// A thread without a P begins a wait for a descriptor, which is ready then. Other M's release
+/// their P's meanwhile.
 fn against(spinning: &'static [bool]) {
     check(Some(2), move || {
         sched().lastpoll.store(1, Ordering::SeqCst);

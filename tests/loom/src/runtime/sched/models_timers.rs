@@ -18,7 +18,7 @@ use crate::runtime::sched::poll::poll_or_stop;
 use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning};
 use crate::runtime::time::modify::{addtimer, modtimer};
 
-/// When the timer is due that exists from the start.
+/// The time of the timer that exists from the start.
 const LATE: i64 = 10 * SOON;
 
 fn p(id: usize) -> &'static P {
@@ -46,8 +46,8 @@ fn begin(known: i64) -> Option<&'static Timer> {
     })
 }
 
-/// What findRunnable does without work: it looks for timers, if it may, and goes to sleep until
-/// there may be something to do. `known` is when the first timer was due at its last look.
+/// Does what findRunnable does without work: looks for timers, if it may, and sleeps until there
+/// may be something to do. `known` is the first timer's time at its last look.
 fn give_up(mp: &'static M, may_spin: bool, known: i64) {
     if may_spin {
         mp.become_spinning();
@@ -75,7 +75,7 @@ fn set_timer(late: Option<&'static Timer>) {
     who_was_woken_looks();
 }
 
-/// The M that was woken, if one was, does what any M does.
+/// Does what any M does, on the M that was woken, if one was.
 fn who_was_woken_looks() {
     if started() != 0 {
         // That M looks at all timers, and then ends a poll that is too long.
@@ -83,7 +83,7 @@ fn who_was_woken_looks() {
     }
 }
 
-/// One M goes to sleep, until `known` if that isn't 0.
+/// One M goes to sleep, until `known` if `known` isn't 0.
 fn against_one(may_spin: bool, known: i64) {
     check(Some(3), move || {
         let late = begin(known);
@@ -108,8 +108,8 @@ fn a_new_timer_against_the_last_spinner() {
     against_one(true, 0);
 }
 
-/// P 0 is in the scheduler when it sets the earlier time, as for a goroutine that goes to sleep. It
-/// then finds a goroutine to run.
+/// P 0 is in the scheduler when it sets the earlier time, as for a goroutine that goes to sleep.
+/// Then it finds a goroutine to run.
 fn in_the_scheduler(may_spin: bool) {
     check(Some(3), move || {
         let late = begin(LATE);

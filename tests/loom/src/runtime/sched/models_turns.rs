@@ -1,5 +1,5 @@
 //! Models of M's that wait for their turn. None waits while a P is idle, whichever thread releases
-//! the P. An M that was let go on without a P gets none as well. No note is woken twice. (loom
+//! the P. An M that was allowed to continue without a P gets none. No note is woken twice. (loom
 //! fails if all threads are blocked, and an M that waits in vain is blocked.)
 
 use loom::sync::Mutex as LoomMutex;
@@ -28,7 +28,7 @@ loom::lazy_static! {
     static ref MALLOC: LoomMutex<()> = LoomMutex::new(());
 }
 
-/// This thread is that of a new M, whose goroutine has lost `pp` to the caller.
+/// Makes this thread that of a new M, whose goroutine has lost `pp` to the caller.
 pub(super) fn lost(pp: &'static P) -> &'static M {
     let mp = run_on(pp);
     signal(mp, Asked::Detach);
@@ -36,8 +36,8 @@ pub(super) fn lost(pp: &'static P) -> &'static M {
     mp
 }
 
-/// Waits with the goroutine of `mp` until it has a P; then the goroutine parks. A goroutine that is
-/// kept doesn't park if it would have to wait for a lock, and gets a P as it parks.
+/// Waits until the goroutine of `mp` has a P. Then the goroutine parks. A goroutine that is kept
+/// doesn't park if it would have to wait for a lock, and gets a P as it parks.
 fn gets_it(mp: &'static M, turn: Turn) {
     if wait_for_turn(mp, turn) {
         attached(mp);
@@ -48,8 +48,8 @@ fn gets_it(mp: &'static M, turn: Turn) {
     }
 }
 
-/// This thread is that of a new M, whose goroutine has lost its P long ago. It waits for a P, and
-/// parks.
+/// Makes this thread that of a new M, whose goroutine has lost its P long ago. It waits for a P,
+/// and parks.
 fn waits_without(turn: Turn) {
     let mp = M::without_p();
     mp.curg.set(Some(G::new(2)));
@@ -57,15 +57,15 @@ fn waits_without(turn: Turn) {
     gets_it(mp, turn);
 }
 
-/// Nobody has `pp`.
+/// Makes `pp` idle.
 fn idle(pp: &'static P) {
     lock(&sched().lock);
     pidleput(pp);
     unlock(&sched().lock);
 }
 
-/// The goroutine of `mp` is kept, does something, and then parks. It may have been let go on
-/// without a P before.
+/// The goroutine of `mp` is kept, calls `then`, and parks. Before, it may have been allowed to
+/// continue without a P.
 fn is_kept(mp: &'static M, then: impl FnOnce()) {
     let got = wait_for_turn(mp, Turn::Kept);
     then();
@@ -90,7 +90,7 @@ fn against(turn: Turn, lets_go: fn(&'static P)) {
     });
 }
 
-/// An M that has found no work, and may have been spinning.
+/// An M finds no work. It may have been spinning.
 fn finds_nothing(pp: &'static P, spins: bool) {
     let mp = M::new(pp);
     if spins {
@@ -119,7 +119,7 @@ fn who_needs_one_gets_that_of_one_that_does_not_spin() {
     against(Turn::Needed, |pp| finds_nothing(pp, false));
 }
 
-/// Another M spins, and will find work that keeps it. The thread that hands the P on wakes no M.
+/// Another M spins, and finds work that keeps it. The thread that hands the P on wakes no M.
 #[test]
 fn who_needs_one_gets_a_p_for_which_nobody_is_woken() {
     check_with(2, 3, || {
@@ -228,8 +228,8 @@ fn a_stopped_world_waits_for_nothing_that_one_has_who_is_kept() {
     });
 }
 
-/// The goroutine of an M without a P gets one. A signal comes when the M releases its hold on the
-/// P, or on itself, for the `nth` time.
+/// The goroutine of an M without a P gets one. A signal comes when the M ends its hold on the P, or
+/// on itself, for the `nth` time.
 fn signal_when_it_gets_one(nth: u32, handler: fn(&'static M)) {
     check_with(1, 2, move || {
         lost(p(0));

@@ -12,8 +12,8 @@ use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{globrunqput, runqempty, runqput, runqsteal};
 use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning, wakep};
 
-/// What findRunnable does once there is no local work: search, if it may, then let the P go.
-/// Returns whether it found work.
+/// Does what findRunnable does once there is no local work: searches, if it may, then releases the
+/// P. Returns whether it found work.
 fn search_and_drop(mp: &'static M, may_spin: bool) -> bool {
     if may_spin {
         mp.become_spinning();
@@ -52,14 +52,14 @@ fn p(id: usize) -> &'static P {
     procs().allp[id]
 }
 
-/// P `id` is idle from the start.
+/// Makes P `id` idle from the start.
 fn idle(id: usize) {
     lock(&sched().lock);
     pidleput(p(id));
     unlock(&sched().lock);
 }
 
-/// When all is quiet: if there is work that nobody has, and a P is idle, then somebody was woken
+/// When all is quiet: if there is work that no M has, and a P is idle, checks that an M was woken
 /// or is looking.
 fn assert_conserved() {
     let work = !runqempty(p(0).steal()) || sched().runqsize.load(Ordering::SeqCst) != 0;
@@ -68,7 +68,7 @@ fn assert_conserved() {
     assert!(!(work && idle) || looking, "work waits, a P is idle, and nobody looks");
 }
 
-/// P 0 submits work, next on itself.
+/// P 0 submits work, to run next on itself.
 fn submit() {
     runqput(p(0).local(), G::new(1), true);
     wakep();
@@ -82,7 +82,8 @@ fn submit_global() {
     wakep();
 }
 
-/// Two busy P's, and a third that is not in the model: its M is in a call that doesn't return.
+/// There are two busy P's, and a third that isn't in the model: its M is in a call that doesn't
+/// return.
 fn against_one(submit: fn(), may_spin: bool) {
     check(Some(3), move || {
         let giving_up = thread::spawn(move || search_and_drop(M::new(p(1)), may_spin));
@@ -112,8 +113,8 @@ fn global_submission_against_one_that_does_not_spin() {
     against_one(submit_global, false);
 }
 
-/// The short cut of wakep: somebody was told already that a spinner is needed, while another
-/// becomes one and takes the note away.
+/// The short cut of wakep: some M has already been told that a spinner is needed, while another
+/// becomes a spinner and clears the note.
 #[test]
 fn submission_while_the_note_is_taken() {
     check(Some(2), || {
@@ -127,7 +128,7 @@ fn submission_while_the_note_is_taken() {
     });
 }
 
-/// P 0 submits two, and one that looks for work takes one of them, while another P is idle.
+/// P 0 submits two G's. An M that looks for work takes one of them, while another P is idle.
 fn two_against_one(submit_second: fn()) {
     check(Some(3), move || {
         idle(2);
@@ -160,7 +161,7 @@ fn an_idle_p_is_woken_once() {
         });
         other.join().unwrap();
         wakep();
-        // One wakes one; the second leaves it to that one.
+        // The first submit wakes an M; the second leaves its G to that M.
         assert_eq!(started(), 1);
         assert_conserved();
     });

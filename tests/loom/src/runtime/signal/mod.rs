@@ -1,4 +1,4 @@
-//! The way of a signal from its handler to its receiver. A model decides when a handler runs.
+//! A signal's path from its handler to its receiver. A model decides when a handler runs.
 
 #[cfg(test)]
 mod models_sigqueue;
@@ -7,7 +7,7 @@ pub(crate) mod sigaction;
 #[path = "../../../../../src/runtime/signal/sigqueue.rs"]
 pub(crate) mod sigqueue;
 
-/// Actions of the process: our handler has every signal from the start.
+/// Actions of the process: the runtime's handler has every signal from the start.
 pub(crate) mod handler {
     use std::ffi::c_int;
     use std::io;

@@ -1,4 +1,4 @@
-//! Models of the queue of signals: each signal is received after it comes, once or together with
+//! Models of the queue of signals: each signal is received after it comes, alone or together with
 //! others of its kind.
 
 use loom::thread;
@@ -10,12 +10,12 @@ use crate::runtime::signal::sigqueue::{signal_recv, signal_wait_until_idle, sigs
 const INT: i32 = 2;
 const TERM: i32 = 15;
 
-// How far a sender was when it sent.
+// The progress of each sender when it sent.
 statics! {
     static SENT: AtomicU32 = AtomicU32::new(0);
 }
 
-/// The next signal.
+/// Receives the next signal.
 fn recv() -> i32 {
     // SAFETY: one thread of the model receives.
     unsafe { signal_recv() }
@@ -36,7 +36,7 @@ fn two_kinds_are_received() {
     });
 }
 
-/// The receiver of the last signal sees what was done before that was sent.
+/// The receiver of the last signal sees everything that was done before that signal was sent.
 #[test]
 fn the_last_of_a_burst_is_received() {
     check(Some(3), || {

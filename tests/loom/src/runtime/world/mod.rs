@@ -3,7 +3,7 @@
 #[path = "../../../../../src/runtime/world/stw.rs"]
 pub(crate) mod stw;
 
-/// A stand-in: there are always as many P's, and none has work of its own.
+/// A stand-in: the number of P's never changes, and none has work of its own.
 pub(crate) mod procresize {
     use std::ptr;
 

@@ -1,4 +1,4 @@
-//! What is checked of the face `net`.
+//! The checked files of the face `net`.
 
 mod limit;
 mod models_registration;

@@ -1,4 +1,4 @@
-//! Reads of a stream, and its end: after a short read the next one waits first, and never in vain.
+//! Reads of a stream, and its end: after a short read the next read waits first, and never in vain.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -10,7 +10,7 @@ use crate::net::limit::Limit;
 use crate::net::registration::Registration;
 use crate::*;
 
-/// The kernel's side of a stream: how many bytes there are, and whether no more come.
+/// The kernel's side of a stream: the number of bytes in it, and whether it has ended.
 struct Stream(AtomicU32);
 
 const END: u32 = 1 << 16;
@@ -24,7 +24,7 @@ impl Stream {
         self.0.fetch_add(what, Ordering::SeqCst);
     }
 
-    /// Takes all there is.
+    /// Takes all bytes.
     fn try_read(&self) -> io::Result<usize> {
         match self.0.fetch_and(END, Ordering::SeqCst) {
             0 => Err(ErrorKind::WouldBlock.into()),
@@ -39,14 +39,14 @@ impl Stream {
     }
 }
 
-/// A registration of a descriptor of which nothing is wanted.
+/// Makes a registration of a descriptor that no operation uses.
 fn register() -> Registration<File> {
     static NULL: OnceLock<File> = OnceLock::new();
     let null = NULL.get_or_init(|| File::open("/dev/null").unwrap());
     Registration::new(null, true).unwrap()
 }
 
-/// Somebody writes `bytes` and ends it, by `write`, while it is read to the end.
+/// Another thread writes `bytes` and the end, by `write`, while this one reads to the end.
 fn read_while(write: fn(&Stream), bytes: usize) {
     check(move || {
         let (registration, stream) = (register(), Stream::new());

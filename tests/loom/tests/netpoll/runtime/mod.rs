@@ -1,4 +1,4 @@
-//! The rooms that have something to check, or are used by it, and what the face `net` uses of them.
+//! The rooms that are checked, or used by checked ones, and the exports for the face `net`.
 
 mod base;
 pub(crate) mod data;

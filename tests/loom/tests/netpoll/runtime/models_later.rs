@@ -1,10 +1,10 @@
-//! Waiting without a goroutine: one is made, once, when the wait is over.
+//! Waiting without a goroutine: a goroutine is made, once, when the wait is over.
 
 use crate::runtime::data::runtime2::G;
 use crate::runtime::netpoll::poll_desc::Later;
 use crate::*;
 
-/// A goroutine that is to be made. It exists already, and waits to be made ready.
+/// A goroutine to be made later. It exists already, and waits to be made ready.
 #[repr(C)]
 struct Rest {
     later: Later,
@@ -13,7 +13,7 @@ struct Rest {
 
 impl Rest {
     unsafe fn make(later: *mut Later) -> &'static G {
-        // SAFETY: the box of wait_later, which is this function's alone.
+        // SAFETY: the box of wait_later. Only this function has it.
         unsafe { Box::from_raw(later.cast::<Rest>()) }.gp
     }
 }
@@ -23,7 +23,7 @@ impl Rest {
 fn wait_later(pd: &'static PollDesc) {
     let gp = G::new();
     let rest = Box::into_raw(Box::new(Rest { later: Later { make: Rest::make }, gp }));
-    // SAFETY: it is for this call.
+    // SAFETY: `rest` is made for this call.
     unsafe { poll_runtime_poll_later(pd, Mode::Read, rest.cast()) };
     let mut ready = gp.ready.lock().unwrap();
     while !*ready {
@@ -31,7 +31,7 @@ fn wait_later(pd: &'static PollDesc) {
     }
 }
 
-/// [`Pipe::read`] that waits in this way.
+/// Does what [`Pipe::read`] does, but waits in this way.
 fn read_later(pipe: &Pipe, pd: &'static PollDesc) -> Result<(), PollError> {
     loop {
         poll_runtime_poll_reset(pd, Mode::Read)?;
@@ -86,7 +86,7 @@ fn a_deadline_when_it_becomes_ready() {
             thread::spawn(move || pipe.write(pd))
         };
         if read_later(&pipe, pd).is_err() {
-            // The byte is there for the thread that moves the deadline.
+            // The thread that moves the deadline can read the byte.
             set_deadline(pd, 0, true, false);
             assert_eq!(read_later(&pipe, pd), Ok(()));
         }

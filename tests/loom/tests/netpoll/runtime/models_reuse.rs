@@ -1,4 +1,4 @@
-//! Late events and deadlines of a closed descriptor, when the next descriptor has its place.
+//! Late events and deadlines of a closed descriptor, when the next descriptor has taken its place.
 
 use libc::{EPOLLERR, EPOLLIN, EPOLLOUT, EPOLLRDHUP};
 
@@ -25,9 +25,9 @@ fn an_event_after_the_next_open() {
     }
 }
 
-/// The next descriptor may be found ready without a reason. (Nobody waits before the event is over:
-/// loom lets a thread see what was there before the store of an open, if another thread has changed
-/// it meanwhile.)
+/// The next descriptor may be found ready without a reason. (No thread waits before the event is
+/// over. loom lets a thread see the value from before the store of an open, if another thread has
+/// changed it meanwhile.)
 #[test]
 fn an_event_during_the_next_open() {
     for events in [EPOLLERR, EPOLLIN | EPOLLOUT | EPOLLRDHUP] {

@@ -68,7 +68,7 @@ fn a_close_when_it_becomes_ready() {
     });
 }
 
-/// The wait ends when the descriptor becomes ready, or before, or not yet. The next wait goes on
+/// The wait ends when the descriptor becomes ready, or earlier, or not yet. The next wait goes on
 /// waiting.
 #[test]
 fn an_end_when_it_becomes_ready() {
@@ -123,7 +123,7 @@ fn a_deadline_when_it_becomes_ready() {
             thread::spawn(move || pipe.write(pd))
         };
         if pipe.read(pd).is_err() {
-            // The byte is there for the thread that moves the deadline.
+            // The thread that moves the deadline can read the byte.
             set_deadline(pd, 0, true, false);
             assert_eq!(pipe.read(pd), Ok(()));
         }

@@ -1,4 +1,4 @@
-//! Stand-ins: a goroutine that parks is a thread that sleeps, and any may.
+//! Stand-ins: a goroutine that parks is a thread that sleeps, and every thread may.
 
 pub(crate) mod extram {
     pub(crate) struct Guest;

@@ -1,4 +1,4 @@
-//! Stand-ins: durations, and setting timers, of which one fires when a model says so.
+//! Stand-ins: durations, and setting timers. A timer fires when a model says so.
 
 pub(crate) mod sleep {
     use std::time::{Duration, Instant};

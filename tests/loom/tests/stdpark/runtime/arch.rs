@@ -1,4 +1,4 @@
-//! Stand-ins: no thread that sleeps on a note is a goroutine, and the one system call maps the
+//! Stand-ins: no thread that sleeps on a note is a goroutine, and the only system call maps the
 //! table of descriptors.
 
 use crate::runtime::data::runtime2::G;

@@ -1,4 +1,4 @@
-//! Stand-in: no time has come before a model says so.
+//! Stand-in: no time comes before a model says so.
 
 pub(crate) mod clock {
     pub(crate) fn now() -> i64 {

@@ -1,13 +1,13 @@
 //! Stand-in for the kernel's descriptors: a table of numbers, their descriptions, and an epoll
 //! instance.
 //!
-//! A registration belongs to a number and a description, and ends with the description. One with
-//! `EPOLLONESHOT` is level-triggered, and reports once each time that it is armed. One with
-//! `EPOLLET` reports each change, and what there is when it is made.
+//! A registration belongs to a number and a description, and ends with the description. A
+//! registration with `EPOLLONESHOT` is level-triggered, and reports once each time that it is
+//! armed. A registration with `EPOLLET` reports each change, and the state at its making.
 //!
-//! A call looks its number up without a lock, and a close changes the number last. So loom tries
-//! what a call finds that has looked too early, and nothing here orders a close and what the closer
-//! does next.
+//! A call looks its number up without a lock, and a close changes the number last. So loom also
+//! tries a call that has looked too early, and nothing here orders a close before the closer's next
+//! step.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -18,7 +18,7 @@ use loom::sync::{Condvar, Mutex as LoomMutex, MutexGuard};
 
 use crate::runtime::data::atomic::{Ordering, OwnAtomicU32};
 
-/// How many numbers there are. At first each has a description of the same index.
+/// The number of numbers. At first each has the description of the same index.
 pub(crate) const NUMBERS: usize = 2;
 
 /// A number that has no description.
@@ -34,7 +34,7 @@ struct Kernel {
 struct State {
     descriptions: Vec<Description>,
     registrations: Vec<Registration>,
-    /// How many goroutines haven't ended.
+    /// The number of goroutines that haven't ended.
     goroutines: u32,
     /// How often a registration was armed.
     arms: u32,
@@ -43,9 +43,9 @@ struct State {
 
 #[derive(Default)]
 struct Description {
-    /// How many units there are to read.
+    /// The number of units to read.
     units: u32,
-    /// What it is ready for besides.
+    /// The other events for which it is ready.
     ready: u32,
     is_file: bool,
     is_gone: bool,
@@ -55,9 +55,9 @@ struct Registration {
     fd: RawFd,
     description: usize,
     data: u64,
-    /// The events that are to be reported, if it is armed.
+    /// The events to report, if it is armed.
     armed: Option<u32>,
-    /// Whether there was a change that wasn't reported.
+    /// Whether there was an unreported change.
     changed: bool,
 }
 
@@ -79,7 +79,7 @@ impl Description {
 }
 
 impl State {
-    /// Takes what is to be reported of a registration, which isn't armed any more then.
+    /// Takes the report of a registration, which is disarmed then.
     fn report(&mut self) -> Option<(u64, u32)> {
         for registration in &mut self.registrations {
             let Some(events) = registration.armed else { continue };
@@ -115,7 +115,7 @@ fn description_of(fd: RawFd) -> io::Result<usize> {
     }
 }
 
-/// The call of this name. `data` is the registration's in any case; without events it isn't armed.
+/// The call of this name. It always sets the registration's `data`. Without events it disarms.
 pub(crate) fn epoll_ctl(op: c_int, fd: RawFd, events: Option<u32>, data: u64) -> io::Result<()> {
     let description = description_of(fd)?;
     let mut state = lock();
@@ -140,7 +140,7 @@ pub(crate) fn epoll_ctl(op: c_int, fd: RawFd, events: Option<u32>, data: u64) ->
         _ => unreachable!(),
     }
     state.arms += u32::from(events.is_some());
-    // The last call of a description ends it, and its registrations.
+    // The last call on a description ends it, and its registrations.
     if state.descriptions[description].is_gone {
         state.registrations.retain(|one| one.description != description);
     }
@@ -149,7 +149,7 @@ pub(crate) fn epoll_ctl(op: c_int, fd: RawFd, events: Option<u32>, data: u64) ->
     Ok(())
 }
 
-/// Waits for an event; none if all goroutines have ended.
+/// Waits for an event. Returns None once all goroutines have ended.
 pub(crate) fn epoll_wait() -> Option<(u64, u32)> {
     let mut state = lock();
     loop {
@@ -163,8 +163,8 @@ pub(crate) fn epoll_wait() -> Option<(u64, u32)> {
     }
 }
 
-/// Waits until registrations were armed as often as this. Those that armed them may still hold the
-/// locks of their entries.
+/// Waits until registrations were armed this often. The goroutines that armed them may still hold
+/// the locks of their entries.
 pub(crate) fn until_armed(times: u32) {
     let mut state = lock();
     while state.arms < times {
@@ -172,17 +172,17 @@ pub(crate) fn until_armed(times: u32) {
     }
 }
 
-/// How often registrations were armed.
+/// Returns how often registrations were armed.
 pub(crate) fn arms() -> u32 {
     lock().arms
 }
 
-/// How many events were reported.
+/// Returns how many events were reported.
 pub(crate) fn reports() -> u32 {
     lock().reports
 }
 
-/// What a number is ready for.
+/// Returns the events for which a number is ready.
 pub(crate) fn poll(fd: RawFd, events: u32) -> u32 {
     match description_of(fd) {
         Ok(description) => lock().descriptions[description].ready() & (events | EPOLLHUP as u32),
@@ -190,7 +190,7 @@ pub(crate) fn poll(fd: RawFd, events: u32) -> u32 {
     }
 }
 
-/// Reads a unit, or the end. It doesn't block.
+/// Reads a unit, or the end. Doesn't block.
 pub(crate) fn read(fd: RawFd) -> io::Result<()> {
     let description = description_of(fd)?;
     let description = &mut lock().descriptions[description];
@@ -204,7 +204,7 @@ pub(crate) fn read(fd: RawFd) -> io::Result<()> {
     }
 }
 
-/// Changes a description. (The writer has a descriptor of the other end.)
+/// Changes a description, as a writer at the other end does.
 fn change(description: usize, f: impl FnOnce(&mut Description)) {
     let mut state = lock();
     f(&mut state.descriptions[description]);
@@ -219,7 +219,7 @@ pub(crate) fn write(description: usize, units: u32) {
     change(description, |description| description.units += units);
 }
 
-/// It becomes ready for these events, and stays so.
+/// Makes it ready for these events, for good.
 pub(crate) fn becomes_ready(description: usize, events: c_int) {
     change(description, |description| description.ready |= events as u32);
 }
@@ -229,29 +229,29 @@ pub(crate) fn becomes_file(description: usize) {
     lock().descriptions[description].is_file = true;
 }
 
-/// How many units are left.
+/// Returns how many units are left.
 pub(crate) fn units(description: usize) -> u32 {
     lock().descriptions[description].units
 }
 
-/// Whether a number is registered, with this data.
+/// Returns whether a number is registered with this data.
 pub(crate) fn is_registered(fd: RawFd, data: u64) -> bool {
     lock().registrations.iter().any(|one| one.fd == fd && one.data == data)
 }
 
-/// Whether any number is registered.
+/// Returns whether any number is registered.
 pub(crate) fn has_registrations() -> bool {
     !lock().registrations.is_empty()
 }
 
-/// A new description, which no number has.
+/// Makes a new description, which has no number.
 pub(crate) fn new_description() -> usize {
     let mut state = lock();
     state.descriptions.push(Description::default());
     state.descriptions.len() - 1
 }
 
-/// The last descriptor of a description is closed: of the number that is closed next.
+/// Makes the next close of its number the close of a description's last descriptor.
 pub(crate) fn end_description(description: usize) {
     let mut state = lock();
     state.descriptions[description].is_gone = true;

@@ -11,7 +11,7 @@ use crate::runtime::data::runtime2::Mutex;
 
 pub(crate) fn lock(l: &Mutex) {
     let guard = l.held.lock().unwrap();
-    // SAFETY: the guard is dropped by unlock, while the lock is there.
+    // SAFETY: unlock drops the guard, while the lock still exists.
     let guard = unsafe { transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(guard) };
     assert!(l.guard.replace(Some(guard)).is_none());
 }
@@ -32,7 +32,7 @@ pub(crate) mod mutex {
     }
 }
 
-/// Ranks, which loom doesn't need: it finds a deadlock.
+/// Ranks, which loom doesn't need, because it finds deadlocks.
 pub(crate) mod rank {
     pub(crate) struct LockRank;
 

@@ -1,4 +1,4 @@
-//! Stand-in: loom finds a deadlock.
+//! Stand-in: loom finds deadlocks.
 
 pub(crate) mod checkdead {
     pub(crate) fn counted<R>(f: impl FnOnce() -> R) -> R {

@@ -1,4 +1,4 @@
-//! The rooms that have something to check, or are used by it.
+//! The rooms that are checked, or used by checked ones.
 
 mod arch;
 mod base;

@@ -1,4 +1,4 @@
-//! The sleep of sysmon, and a stand-in for where timers come from.
+//! The sleep of sysmon, and a stand-in for the source of timers.
 
 #[path = "../../../../../src/runtime/p/sysmon_sleep.rs"]
 pub(crate) mod sysmon_sleep;

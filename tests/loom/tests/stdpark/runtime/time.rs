@@ -1,10 +1,10 @@
-//! Waits with a limit as they ship, and a stand-in for setting timers: a model has one, which fires
-//! when the model says so.
+//! Waits with a limit as they ship, and a stand-in for setting timers. A model has one timer, which
+//! fires when the model says so.
 
 #[path = "../../../../../src/runtime/time/fire.rs"]
 pub(crate) mod fire;
 
-/// Waits that somebody cancels, of which there are none.
+/// Cancelled waits. There are none.
 pub(crate) mod cancel {
     pub(crate) struct Cancellation;
 
@@ -59,7 +59,7 @@ pub(crate) mod modify {
         unreachable!("the timer is set once")
     }
 
-    /// The time comes for which the timer is set, once it is; it may have been stopped by then.
+    /// Makes the timer's time come, once it is set. It may have been stopped by then.
     pub(crate) fn time_comes() {
         let (heap, changed) = &*HEAP;
         let mut held = heap.lock().unwrap();
@@ -69,7 +69,7 @@ pub(crate) mod modify {
         let fires = held.set.take().map(|t| (t.f.get().unwrap(), t.arg.get(), t.seq.load(Relaxed)));
         drop(held);
         if let Some((f, arg, seq)) = fires {
-            // SAFETY: with what the timer was set for.
+            // SAFETY: the arguments are those for which the timer was set.
             unsafe { f(arg, seq) };
         }
     }

@@ -13,7 +13,7 @@ pub(crate) mod runtime2 {
 
     use crate::runtime::data::link::Link;
 
-    /// A goroutine, that is: a thread.
+    /// A goroutine, which here is a thread.
     pub(crate) struct G {
         pub(crate) schedlink: Link<G>,
         pub(crate) ready: LoomMutex<bool>,
@@ -36,7 +36,7 @@ pub(crate) mod runtime2 {
         }
     }
 
-    /// A lock that loom knows.
+    /// A lock of loom's.
     pub(crate) struct Mutex {
         pub(crate) held: LoomMutex<bool>,
         pub(crate) free: Condvar,
@@ -60,7 +60,7 @@ pub(crate) mod timer {
     #[derive(Default)]
     pub(crate) struct Timer {
         pub(crate) f: Cell<Option<TimerFn>>,
-        /// What it was set for; it isn't there if it has fired or was stopped.
+        /// The arguments for which it was set; None if it has fired or was stopped.
         pub(crate) set: Cell<Option<(*mut c_void, usize)>>,
     }
 }

@@ -1,4 +1,4 @@
-//! Stand-in for the cache of descriptors: a thread that gives one back is the next to get it.
+//! Stand-in for the cache of descriptors: a thread that frees one gets it back next.
 
 use std::cell::Cell;
 use std::io;
@@ -45,7 +45,7 @@ impl PollCache {
         }))
     }
 
-    /// As in the file that ships.
+    /// As in the shipped file.
     pub(crate) fn free(&self, pd: &'static PollDesc) {
         lock(&pd.lock);
         let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);

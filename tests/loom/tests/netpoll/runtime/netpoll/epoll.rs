@@ -1,5 +1,5 @@
-//! Stand-in for the kernel, and for the code that asks it. It reports something of a descriptor
-//! when a model tells it to.
+//! Stand-in for the kernel, and for the code that calls it. It reports an event of a descriptor
+//! when a model says so.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -13,7 +13,7 @@ use crate::runtime::netpoll::ready::{netpollevent, netpollready, tagged_pointer_
 use crate::runtime::sched::ready::goready;
 
 loom::lazy_static! {
-    /// The descriptor that was registered last, and the data that come back with its events.
+    /// The descriptor that was registered last, and the data of its events.
     static ref REGISTERED: Mutex<Option<(&'static PollDesc, u64)>> = Mutex::new(None);
 }
 
@@ -29,23 +29,23 @@ pub(crate) fn netpollopen(_: RawFd, pd: &'static PollDesc) -> io::Result<()> {
 
 pub(crate) fn netpollclose(_: RawFd) {}
 
-/// What the poller does when the kernel says that the descriptor is ready.
+/// Does what the poller does when the kernel reports the descriptor ready.
 pub(crate) fn becomes_ready(pd: &'static PollDesc) {
     let list = GQueue::default();
     let delta = netpollready(&list, pd, true, true);
     go_on(list, delta);
 }
 
-/// The kernel reports `events` for the descriptor that was opened last. The poller has the report
-/// now, and acts on it when the result is called.
+/// Makes the kernel report `events` for the descriptor that was opened last. The poller has the
+/// report now, and acts on it when the result is called.
 pub(crate) fn told(events: libc::c_int) -> impl FnOnce() + Send {
     let (pd, data) = REGISTERED.lock().unwrap().unwrap();
     move || {
-        // loom doesn't know `fdseq`, and tries no other order of accesses to it. It does know the
+        // loom doesn't know `fdseq`, and tries no other order of its accesses. It does know the
         // fields that this reads.
         pd.info();
         let list = GQueue::default();
-        // SAFETY: the kernel was given `data`.
+        // SAFETY: `data` is the registration's.
         let delta = unsafe { netpollevent(&list, events as u32, data) };
         go_on(list, delta);
     }

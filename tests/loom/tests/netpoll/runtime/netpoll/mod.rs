@@ -1,5 +1,4 @@
-//! The poller: what it has for a descriptor, and what it does when the kernel tells something of
-//! one.
+//! The poller: its data for a descriptor, and its reaction to the kernel's events.
 
 mod cache;
 pub(crate) mod epoll;

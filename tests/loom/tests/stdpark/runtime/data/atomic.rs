@@ -1,8 +1,8 @@
 //! The atomics of the other models, and an array of them.
 //!
-//! Here a static may have an atomic, and memory that is all zero may be one, as where they ship. So
-//! an atomic consists of nothing but its initial value. The first thread of a run makes loom's
-//! atomics, and each of ours gets one of them at its first use, by its address.
+//! As in the shipped code, a static may have an atomic here, and zeroed memory may be one. So an
+//! atomic consists only of its initial value. The first thread of a run makes loom's atomics. Each
+//! of our atomics gets one of them at its first use, by address.
 
 #[allow(unused_imports, unused_macros, reason = "there are more than are modelled")]
 #[path = "../../../../src/runtime/data/atomic.rs"]
@@ -13,25 +13,25 @@ use std::ffi::c_void;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
-/// Counters of what happened, which order nothing.
+/// Counters of events. They order nothing.
 pub(crate) use std::sync::atomic::AtomicU64;
 use std::thread::panicking;
 
 pub(crate) use common::{AtomicBool, AtomicUsize, Cell, Ordering, fence, statics};
 
-/// For what isn't in a static.
+/// For atomics that aren't in a static.
 pub(crate) type OwnAtomicU32 = common::AtomicU32;
 
 /// How many atomics of a type a run may use.
 const MOST: usize = 12;
 
-/// loom's atomics, and the addresses of ours that have got one.
+/// loom's atomics, and the addresses of our atomics that have got one.
 struct Places<A> {
     atomics: RefCell<Vec<Box<A>>>,
     addresses: RefCell<Vec<usize>>,
 }
 
-// SAFETY: a model's threads are all on one of the system's.
+// SAFETY: all threads of a model run on one thread of the system's.
 unsafe impl<A> Sync for Places<A> {}
 
 impl<A> Places<A> {
@@ -44,7 +44,7 @@ impl<A> Places<A> {
         self.addresses.borrow().iter().position(|&at| at == address)
     }
 
-    /// loom's atomic of an address, which gets one if it has none.
+    /// Returns loom's atomic for an address. An address without one gets one.
     fn of(&self, address: usize) -> &A {
         let i = self.at(address).unwrap_or_else(|| {
             let mut addresses = self.addresses.borrow_mut();
@@ -52,11 +52,11 @@ impl<A> Places<A> {
             assert!(addresses.len() <= MOST, "a run uses more atomics");
             addresses.len() - 1
         });
-        // SAFETY: in a box, which stays, and is used mutably by nobody who has a reference.
+        // SAFETY: it is in a box, which stays, and no reference coexists with a mutable use.
         unsafe { &*ptr::from_ref(&*self.atomics.borrow()[i]) }
     }
 
-    /// Calls `f` for that of an address, if it has one. The address has none from then on.
+    /// Calls `f` for the atomic of an address, if it has one. After that the address has none.
     fn end(&self, address: usize, f: impl FnOnce(&mut A)) {
         if let Some(i) = self.at(address) {
             self.addresses.borrow_mut()[i] = 0;
@@ -75,13 +75,13 @@ loom::lazy_static! {
 pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let model = Arc::new(model);
     common::check(preemption_bound, move || {
-        // Made here, so that the making orders no threads.
+        // They are made here, so that their making orders no threads.
         let _ = (&*NUMBERS, &*POINTERS);
         model();
     });
 }
 
-/// A number, which is 0 at first.
+/// A number, which starts as 0.
 pub(crate) struct AtomicU32 {
     _zero: u32,
 }
@@ -101,8 +101,8 @@ impl Deref for AtomicU32 {
     }
 }
 
-/// A pointer, on the stack of a goroutine for example. A model fails if it ends while another
-/// thread may still use it. Null stands for its first value in loom's.
+/// A pointer, for example on the stack of a goroutine. A model fails if it ends while another
+/// thread may still use it. In loom's atomic, null stands for its first value.
 pub(crate) struct AtomicPtr<T> {
     first: *mut T,
     has_ended: StdCell<bool>,

@@ -9,9 +9,8 @@ pub(crate) mod cell {
 
     use loom::cell::UnsafeCell;
 
-    /// A cell of loom's, which is made at the first use if the memory is all zero. A model fails if
-    /// two threads use it and nothing orders them, or if it ends while another thread may still use
-    /// it.
+    /// A cell of loom's, made at the first use if the memory is zeroed. A model fails if two
+    /// threads use it and nothing orders them, or if it ends while another thread may still use it.
     pub(crate) struct Cell<T>(OnceCell<Box<UnsafeCell<T>>>);
 
     impl<T> Cell<T> {
@@ -22,7 +21,7 @@ pub(crate) mod cell {
 
         #[track_caller]
         fn of_loom(&self) -> &UnsafeCell<T> {
-            // SAFETY: memory that is all zero is a cell with such a value.
+            // SAFETY: zeroed memory is a cell with a zeroed value.
             self.0.get_or_init(|| Box::new(UnsafeCell::new(unsafe { zeroed() })))
         }
 
@@ -33,7 +32,7 @@ pub(crate) mod cell {
 
         #[track_caller]
         pub(crate) fn replace(&self, value: T) -> T {
-            // SAFETY: loom finds it if another thread uses the cell.
+            // SAFETY: loom notices if another thread uses the cell.
             self.of_loom().with_mut(|at| unsafe { at.replace(value) })
         }
 
@@ -72,7 +71,7 @@ pub(crate) mod gqueue {
 
     use crate::runtime::data::runtime2::G;
 
-    /// A queue, which one thread has.
+    /// A queue that only one thread has.
     #[derive(Default)]
     pub(crate) struct GQueue(RefCell<VecDeque<&'static G>>);
 
@@ -95,27 +94,27 @@ pub(crate) mod runtime2 {
 
     use crate::runtime::data::atomic::{AtomicBool, AtomicU32, Cell as LoomCell};
 
-    /// A goroutine, that is: a thread.
+    /// A goroutine, which here is a thread.
     pub(crate) struct G {
         pub(crate) m: Cell<Option<&'static M>>,
-        /// Whether it has left its stack, and wasn't made ready since. Nothing but what makes it
-        /// ready orders the uses.
+        /// Whether it has left its stack, and hasn't been made ready since. Only the call that
+        /// makes it ready orders the accesses.
         pub(crate) waits: LoomCell<bool>,
         pub(crate) ready: LoomMutex<bool>,
         pub(crate) wakes: Condvar,
     }
 
-    /// No thread has one.
+    /// No thread has an M.
     pub(crate) struct M {
         pub(crate) g0: Cell<Option<&'static G>>,
         pub(crate) blocked: Cell<bool>,
     }
 
-    /// A lock that loom knows, which is made at the first use. Memory that is all zero is one.
+    /// A lock of loom's, made at the first use. Zeroed memory is a lock.
     #[derive(Default)]
     pub(crate) struct Mutex(OnceCell<Box<Lock>>);
 
-    /// The holder keeps the guard in it.
+    /// The place where the holder keeps the guard.
     #[derive(Default)]
     pub(crate) struct Lock {
         pub(crate) held: LoomMutex<()>,
@@ -149,9 +148,9 @@ pub(crate) mod runtime2 {
         Sync,
     }
 
-    // SAFETY: no thread has an M, so nobody touches the cell; loom checks the other one.
+    // SAFETY: no thread has an M, so none uses that cell; loom checks the other one.
     unsafe impl Sync for G {}
-    // SAFETY: the holder of the lock touches the cell, nobody else.
+    // SAFETY: only the holder of the lock uses the cell.
     unsafe impl Sync for Mutex {}
 
     loom::lazy_static! {
@@ -191,7 +190,7 @@ pub(crate) mod runtime2 {
     }
 
     impl G {
-        /// This thread.
+        /// Returns this thread.
         pub(crate) fn this() -> &'static G {
             THIS.with(|gp| *gp)
         }
@@ -224,7 +223,7 @@ pub(crate) mod timer {
         pub(crate) feeds: Cell<bool>,
     }
 
-    // SAFETY: the owner touches the cells, or a thread that holds the lock.
+    // SAFETY: only the owner, or a thread that holds the lock, uses the cells.
     unsafe impl Sync for Timer {}
 
     impl Timer {

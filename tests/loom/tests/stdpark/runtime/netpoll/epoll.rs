@@ -1,4 +1,4 @@
-//! Stand-in for the poller's system calls, which the kernel of the models does, and for an M that
+//! Stand-in for the poller's system calls, which the models' kernel performs, and for an M that
 //! polls.
 
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) fn has_epoll() -> bool {
     true
 }
 
-/// As in the file that ships.
+/// As in the shipped file.
 pub(crate) fn arm_marked(fd: RawFd, events: u32, registered: bool) -> io::Result<bool> {
     let ctl = |op| epoll_ctl(op, fd, Some(events), marked::data_of(fd));
     if registered {
@@ -34,7 +34,7 @@ pub(crate) fn remove_marked(fd: RawFd) {
     let _ = epoll_ctl(EPOLL_CTL_DEL, fd, None, marked::data_of(fd));
 }
 
-/// As in the file that ships. A `PollDesc` gets no events here.
+/// As in the shipped file. A `PollDesc` gets no events here.
 pub(crate) fn netpollopen(fd: RawFd) -> io::Result<()> {
     marked::claim(fd, true);
     let opened = epoll_ctl(EPOLL_CTL_ADD, fd, None, POLL_DESC);
@@ -44,7 +44,7 @@ pub(crate) fn netpollopen(fd: RawFd) -> io::Result<()> {
     opened
 }
 
-/// As in the file that ships.
+/// As in the shipped file.
 pub(crate) fn netpollclose(fd: RawFd) {
     let _ = epoll_ctl(EPOLL_CTL_DEL, fd, None, POLL_DESC);
     marked::claim(fd, false);

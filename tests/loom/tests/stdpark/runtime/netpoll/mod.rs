@@ -1,4 +1,4 @@
-//! Which registrations are whose, as it ships, and a stand-in for the poller.
+//! The owners of registrations, as they ship, and a stand-in for the poller.
 
 pub(crate) mod epoll;
 #[path = "../../../../../../src/runtime/netpoll/marked.rs"]

@@ -28,11 +28,11 @@ mod gate {
     }
 }
 
-/// A model says when waits begin anew.
+/// A model decides when waits begin anew.
 mod watch {
     pub(super) fn watch() {}
 }
 
-/// As small as will do.
+/// As small as possible.
 const BUCKET_BITS: u32 = 1;
 const PLACES: usize = 1;

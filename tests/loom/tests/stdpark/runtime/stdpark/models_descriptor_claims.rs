@@ -1,5 +1,5 @@
-//! A `PollDesc` gets a number for which goroutines wait: their waits end, and the registration is
-//! its own from then on.
+//! A `PollDesc` gets a number for which goroutines wait. Their waits end, and from then on the
+//! registration is the `PollDesc`'s.
 
 use loom::thread;
 
@@ -8,8 +8,8 @@ use crate::runtime::netpoll::epoll::{POLL_DESC, netpollclose, netpollopen};
 use crate::runtime::stdpark::descriptors::{after_close, before_close};
 use crate::runtime::stdpark::numbers::{End, check_numbers, ends_of, polls, reader};
 
-/// A `PollDesc` has the number, and nobody has changed its registration. (The kernel of the models
-/// finds the change of one.)
+/// A `PollDesc` has the number, and its registration is unchanged. (The models' kernel notices a
+/// change.)
 fn open() {
     assert!(netpollopen(0).is_ok());
     assert!(is_registered(0, POLL_DESC));
@@ -48,7 +48,7 @@ fn a_claim_beside_two_waits() {
     });
 }
 
-/// A wait that begins when the number was given back is like any other.
+/// A wait that begins after the number was given back is like any other.
 #[test]
 fn a_claim_that_is_given_back() {
     check_numbers(4, || {
@@ -62,7 +62,7 @@ fn a_claim_that_is_given_back() {
     });
 }
 
-/// A close that fails leaves the registration of the `PollDesc`.
+/// A failed close leaves the registration of the `PollDesc`.
 #[test]
 fn a_claim_beside_a_close_that_fails() {
     check_numbers(3, || {

@@ -21,7 +21,7 @@ fn a_close_beside_a_wait() {
     });
 }
 
-/// The closer may not know yet that the number was used.
+/// The closer may not know yet that the number was in use.
 #[test]
 fn a_close_beside_the_first_wait() {
     check_new_numbers(4, || {
@@ -91,7 +91,7 @@ fn a_close_and_an_event_of_two() {
     });
 }
 
-/// As by `dup2`.
+/// The number gets another description, as by `dup2`.
 #[test]
 fn another_description() {
     check_numbers(3, || {
@@ -148,7 +148,7 @@ fn another_description_beside_the_old_one() {
     });
 }
 
-/// Otherwise the other process's uses of the description would be reported for ever.
+/// Otherwise the kernel would report the other process's uses of the description forever.
 #[test]
 fn the_registration_of_a_shared_description() {
     check_numbers(3, || {
@@ -160,7 +160,7 @@ fn the_registration_of_a_shared_description() {
     });
 }
 
-/// As by two goroutines that both believe that it is theirs.
+/// Two goroutines close it, as each believes that it is its own.
 #[test]
 fn two_closes_of_a_number() {
     check_numbers(2, || {

@@ -1,4 +1,4 @@
-//! A descriptor becomes ready while goroutines wait for it: none stays asleep while there is
+//! A descriptor becomes ready while goroutines wait for it. None stays asleep while there is
 //! something for it, and an event wakes one reader.
 
 use libc::{EPOLLHUP, EPOLLOUT};
@@ -56,7 +56,7 @@ fn two_readers_of_two_writes() {
     });
 }
 
-/// Two M's take events at once, so that one is late.
+/// Two M's take events at the same time, so one of them is late.
 #[test]
 fn two_polls_at_once() {
     check_numbers(2, || {
@@ -88,14 +88,14 @@ fn a_reader_and_a_writer_at_once() {
         until_armed(2);
         write(0, 1);
         becomes_ready(0, EPOLLOUT);
-        // The events are reported together.
+        // The kernel reports the events together.
         assert_eq!(ends_of(waiters), [End::Done; 2]);
         assert_only_events();
         assert_eq!(reports(), 1);
     });
 }
 
-/// The event of the one that has come first is there before that of the other.
+/// The event of the first waiter is reported before that of the other.
 #[test]
 fn a_reader_before_a_writer() {
     check_numbers(2, || {
@@ -114,7 +114,7 @@ fn a_reader_before_a_writer() {
     });
 }
 
-/// An event wakes a reader and all that poll. The reader leaves a unit.
+/// An event wakes one reader, and all goroutines that poll. The reader leaves a unit.
 #[test]
 fn a_reader_and_a_poll() {
     check_numbers(2, || {
@@ -159,7 +159,7 @@ fn a_poll_of_one_twice() {
     });
 }
 
-/// The reader isn't kept from what the poll leaves.
+/// The reader gets what the poll leaves.
 #[test]
 fn a_poll_of_two_and_a_reader_of_one() {
     check_numbers(2, || {
@@ -171,7 +171,7 @@ fn a_poll_of_two_and_a_reader_of_one() {
     });
 }
 
-/// A poll of a file waits for the rest; a read isn't waited for.
+/// A poll of a file waits for the other descriptors. A read of a file doesn't wait.
 #[test]
 fn a_file() {
     check_numbers(3, || {

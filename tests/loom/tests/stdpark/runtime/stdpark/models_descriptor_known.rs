@@ -1,4 +1,4 @@
-//! Sockets that are known: no change is lost, though no wait arms the registration.
+//! Known sockets: no change is lost, although no wait arms the registration.
 
 use libc::{EPOLLHUP, EPOLLOUT};
 use loom::thread;
@@ -12,7 +12,7 @@ use crate::runtime::stdpark::numbers::{
     reader, reader_of, was_closed, word, writer,
 };
 
-/// A reader that finds nothing has the socket known, and needs no other call for what comes then.
+/// A reader that finds nothing makes the socket known, and needs no other call for the next event.
 #[test]
 fn units_one_after_the_other() {
     check_numbers(3, || {
@@ -25,7 +25,7 @@ fn units_one_after_the_other() {
     });
 }
 
-/// Units that come while nobody waits, and the next while somebody does.
+/// A unit comes while nobody waits, and the next while a reader waits.
 #[test]
 fn units_at_once_and_later() {
     check_numbers(3, || {
@@ -40,7 +40,7 @@ fn units_at_once_and_later() {
     });
 }
 
-/// A reader and a writer, each for its direction.
+/// A reader and a writer wait, each for its direction.
 #[test]
 fn a_reader_and_a_writer() {
     check_numbers(2, || {
@@ -53,7 +53,7 @@ fn a_reader_and_a_writer() {
     });
 }
 
-/// A second reader ends that the socket is known, and neither misses a unit.
+/// With a second reader the socket is no longer known, and neither reader misses a unit.
 #[test]
 fn two_readers() {
     check_numbers(2, || {
@@ -64,7 +64,7 @@ fn two_readers() {
     });
 }
 
-/// The units come when both wait: one event is reported for them, and both are read.
+/// The units come when both readers wait. One event is reported for both, and both are read.
 #[test]
 fn two_readers_that_wait() {
     check_numbers(2, || {
@@ -79,7 +79,7 @@ fn two_readers_that_wait() {
     });
 }
 
-/// Two readers wait when a writer's wait might have the socket known: one event is reported for
+/// Two readers wait when a writer's wait might make the socket known. One event is reported for
 /// both units, and both are read.
 #[test]
 fn a_writer_beside_two_readers() {
@@ -98,7 +98,7 @@ fn a_writer_beside_two_readers() {
     });
 }
 
-/// A poll beside a reader: what is there is reported to both.
+/// A poll waits beside a reader: both learn of the unit.
 #[test]
 fn a_poll_beside_a_reader() {
     check_numbers(2, || {
@@ -121,7 +121,7 @@ fn the_other_side_hangs_up() {
     });
 }
 
-/// A close ends the wait at a known socket, or the read finds the number closed.
+/// A close ends the wait at a known socket, or the read finds that the number is closed.
 fn closed(close: fn(i32)) {
     check_numbers(2, move || {
         is_own(0);
@@ -147,7 +147,7 @@ fn a_close_of_a_shared_description() {
     closed(close_shared);
 }
 
-/// The number becomes another description's.
+/// The number goes to another description.
 #[test]
 fn the_number_is_given_away() {
     check_numbers(2, || {
@@ -165,8 +165,8 @@ fn the_number_is_given_away() {
     });
 }
 
-/// A call changes what is set while a wait has the socket known: the next wait asks, and no event
-/// is lost.
+/// A call changes a setting while a wait makes the socket known. The next wait asks again, and no
+/// event is lost.
 #[test]
 fn a_change_beside_the_first_wait() {
     check_numbers(2, || {
@@ -180,7 +180,7 @@ fn a_change_beside_the_first_wait() {
     });
 }
 
-/// What was asked before a change, or before an event, makes no socket known.
+/// Answers from before a change, or before an event, make no socket known.
 #[test]
 fn a_change_after_the_question() {
     check_numbers(0, || {
@@ -195,7 +195,7 @@ fn a_change_after_the_question() {
     });
 }
 
-/// The number is another description's, by calls that aren't seen: the wait begins anew.
+/// Unseen calls give the number to another description: the wait begins anew.
 #[test]
 fn a_close_that_is_not_seen() {
     check_numbers(2, || {
@@ -215,7 +215,7 @@ fn a_close_that_is_not_seen() {
     });
 }
 
-/// The poller has the number between two reads: the second one arms it anew.
+/// The poller has the number between two reads: the second read arms it anew.
 #[test]
 fn the_poller_takes_it_for_a_while() {
     check_numbers(2, || {

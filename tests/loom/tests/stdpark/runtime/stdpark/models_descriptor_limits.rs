@@ -1,5 +1,4 @@
-//! A wait for a descriptor with a limit is ended by the time, an event or a close, and by one of
-//! them only.
+//! The time, an event or a close ends a wait for a descriptor with a limit, and only one of them.
 
 use libc::EPOLLOUT;
 use loom::thread;
@@ -47,7 +46,7 @@ fn the_time_beside_a_close() {
     });
 }
 
-/// An event that finds the wait of the first reader ended is the second one's.
+/// If an event finds the first reader's wait ended, it goes to the second reader.
 #[test]
 fn the_time_of_the_first_reader() {
     check_numbers(2, || {
@@ -83,7 +82,7 @@ fn the_time_of_a_poll_of_two() {
     });
 }
 
-/// What the reader has waited for isn't reported again and again to the writer.
+/// An event for the reader isn't reported again and again to the writer.
 #[test]
 fn the_time_of_a_reader_before_a_writer() {
     check_numbers(2, || {

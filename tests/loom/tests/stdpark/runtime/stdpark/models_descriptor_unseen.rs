@@ -1,5 +1,5 @@
-//! A number is closed, or gets another description, by calls that aren't seen: a wait that begins
-//! later isn't kept from its own description, and waits for the old one end then.
+//! Unseen calls close a number, or give it to another description. A wait that begins later still
+//! gets its own description's events, and ends the waits for the old one.
 
 use loom::thread;
 
@@ -9,7 +9,7 @@ use crate::runtime::stdpark::numbers::{
 };
 
 /// Nobody sees the close of a number, and the description becomes ready. The reader that the event
-/// doesn't wake can't be waiting for the next one.
+/// doesn't wake can't be waiting for the next description.
 #[test]
 fn an_event_after_a_close_that_is_not_seen() {
     check_numbers(2, || {
@@ -18,12 +18,12 @@ fn an_event_after_a_close_that_is_not_seen() {
         set_number(0, None);
         write(0, 2);
         let ends = ends_of(readers);
-        // A call that has begun before the close may end as if there were none.
+        // A call that has begun before the close may end as if there were no close.
         assert!(ends.into_iter().all(|end| end == End::Done || was_closed(end)));
     });
 }
 
-/// The number gets another description between two waits, by calls that aren't seen.
+/// Between two waits, unseen calls give the number to another description.
 fn unseen(ends: bool) {
     check_numbers(2, move || {
         let next = new_description();
@@ -86,7 +86,7 @@ fn a_wait_for_the_next_description_beside_a_poll() {
         set_number(0, Some(next));
         let new = reader(0);
         until_armed(3);
-        // The poll is over, or begins again.
+        // The poll has ended, or begins again.
         write(1, 1);
         write(next, 1);
         assert_eq!(ends_of([old, new]), [End::Done; 2]);
@@ -106,14 +106,14 @@ fn an_event_of_the_old_description() {
         write(next, 2);
         let [old, new] = ends_of([old, new]);
         writer.join().unwrap();
-        // The event wakes a reader, which reads from the next description then.
+        // The event wakes a reader, which then reads from the next description.
         assert_eq!(new, End::Done);
         assert_eq!(units(0), 1);
         assert_eq!(units(next), if old == End::Done { 0 } else { 1 });
     });
 }
 
-/// An event wakes one of two readers. The other one can't be waiting for the next description.
+/// An event wakes one of two readers. The other can't be waiting for the next description.
 #[test]
 fn an_event_of_the_old_description_for_one_of_two() {
     check_numbers(2, || {
@@ -130,7 +130,7 @@ fn an_event_of_the_old_description_for_one_of_two() {
     });
 }
 
-/// A wait that the kernel refuses leaves no wait for a description that the number had before.
+/// A wait that the kernel refuses leaves no wait for the number's earlier description.
 #[test]
 fn a_wait_that_finds_the_number_closed() {
     check_numbers(3, || {

@@ -1,4 +1,4 @@
-//! Wakes that are left to sysmon, also while it begins to sleep, or when there is no room for them.
+//! Wakes that are left to sysmon, even while it begins to sleep, or when there is no room for them.
 
 use loom::thread;
 
@@ -9,7 +9,7 @@ use crate::runtime::stdpark::futex_table::{ANY_BIT, wake_later, wake_those};
 use crate::runtime::stdpark::words::{Word, word, words};
 
 statics! {
-    /// Sysmon is to end.
+    /// Tells sysmon to end.
     static ENDS: AtomicBool = AtomicBool::new(false);
 }
 
@@ -18,7 +18,7 @@ fn change_and_leave(word: Word) {
     wake_later(word.addr(), 1, ANY_BIT);
 }
 
-/// Sysmon sleeps for good, unless there are wakes to be done. (A swap: see
+/// Sysmon sleeps without a limit, unless there are wakes to do. (A swap: see
 /// `p/models_sysmon_sleep.rs`.)
 fn sleep() {
     assert!(!sched().sysmonwait.swap(true, Ordering::SeqCst));
@@ -39,7 +39,7 @@ fn a_wake_while_sysmon_begins_to_sleep() {
     });
 }
 
-/// Sysmon sleeps and does what was left until both waiters have gone on.
+/// Sysmon sleeps and does the wakes left to it, until both waiters have continued.
 #[test]
 fn wakes_while_sysmon_goes_on() {
     check(Some(2), || {
@@ -70,7 +70,7 @@ fn a_wake_without_room() {
         let waiter = second.waiter();
         let waker = thread::spawn(move || change_and_leave(second));
         wake_those();
-        // As before a sleep. loom tries both orders of this and of the waker's next step.
+        // As before a sleep. loom tries this before and after the waker's next step.
         sched().ext.wakes_left.load(Ordering::SeqCst);
         waker.join().unwrap();
         wake_those();

@@ -1,4 +1,4 @@
-//! A wait with a limit is ended by the time or by a wake, and by one of them only.
+//! The time or a wake ends a wait with a limit, and only one of them.
 
 use loom::thread;
 
@@ -36,7 +36,7 @@ fn the_time_beside_a_change() {
     });
 }
 
-/// A wait without a limit comes after one: the timer does nothing to it.
+/// A wait without a limit follows a wait with one: the timer does nothing to it.
 #[test]
 fn the_next_wait() {
     check(Some(2), || {

@@ -1,5 +1,5 @@
-//! Waiters that are moved to another word, of the same bucket or not, while somebody else ends
-//! their waits.
+//! Waiters are moved to another word, of the same bucket or not, while another thread ends their
+//! waits.
 
 use loom::thread;
 
@@ -8,15 +8,15 @@ use crate::runtime::stdpark::futex_table::{ANY_BIT, Waited, requeue};
 use crate::runtime::stdpark::words::{Word, words};
 use crate::runtime::time::modify::time_comes;
 
-/// Wakes up to `n` at `from` and moves up to `most` to `to`, if the first word is still 0; returns
-/// how many were woken.
+/// Wakes up to `n` waiters at `from` and moves up to `most` to `to`, if the first word is still 0.
+/// Returns how many were woken.
 fn move_waiters(from: Word, n: u32, to: Word, most: u32) -> u32 {
     // SAFETY: words stay.
     unsafe { requeue(from.addr(), n, to.addr(), most, Some(0)) }.map_or(0, |(woken, _)| woken)
 }
 
-/// Two goroutines wait at the first word, one of them with a limit if there is to be one. A waiter
-/// is woken and the other moved, or both are moved, beside `other`, which returns how many waiters
+/// Two goroutines wait at the first word; if `limited`, one of them with a limit. A waiter is woken
+/// and the other moved, or both are moved. Beside that runs `other`, which returns how many waiters
 /// it has woken.
 fn requeue_beside(limited: bool, other: fn([Word; 2]) -> u32) {
     for (same_bucket, n, most) in [(false, 1, 1), (true, 0, 2)] {
@@ -26,7 +26,7 @@ fn requeue_beside(limited: bool, other: fn([Word; 2]) -> u32) {
             let second = from.waiter();
             let other = thread::spawn(move || other([from, to]));
             let mut wakes = move_waiters(from, n, to, most) + other.join().unwrap();
-            // Those that are left.
+            // Ends the remaining waits.
             from.change();
             wakes += from.wake(u32::MAX) + to.wake(u32::MAX);
             assert_eq!(first.join().unwrap() + second.join().unwrap(), wakes);
@@ -60,7 +60,7 @@ fn the_time() {
     });
 }
 
-/// Neither waits for a lock that the other one holds.
+/// Neither call waits for a lock that the other one holds.
 #[test]
 fn a_requeue_the_other_way() {
     requeue_beside(false, |[from, to]| move_waiters(to, 0, from, 1));

@@ -19,14 +19,14 @@ use crate::runtime::stdpark::known::{Look, Word};
 
 loom::lazy_static! {
     static ref ENTRIES: Box<[Entry]> = {
-        // SAFETY: all zero is an entry.
+        // SAFETY: zeroed memory is an entry.
         unsafe { Box::new_zeroed_slice(NUMBERS).assume_init() }
     };
 
-    /// How many waits of readers have ended because the descriptor may be ready.
+    /// The number of readers' waits that have ended because the descriptor may be ready.
     static ref READERS_WOKEN: AtomicU32 = AtomicU32::new(0);
 
-    /// How many of all waits for one descriptor have ended so without an event.
+    /// The number of all waits for one descriptor that have ended so without an event.
     static ref WOKEN_FOR_NOTHING: AtomicU32 = AtomicU32::new(0);
 }
 
@@ -38,11 +38,11 @@ pub(super) unsafe fn map_entries() -> isize {
     ENTRIES.as_ptr().expose_provenance() as isize
 }
 
-/// Checks a model of descriptors, of whose numbers none was used before.
+/// Checks a model of descriptors whose numbers haven't been used before.
 pub(super) fn check_new_numbers(preemption_bound: usize, model: impl Fn() + Sync + Send + 'static) {
     check(Some(preemption_bound), move || {
         make_table().unwrap();
-        // What is made at its first use is made here, so that its making orders no threads.
+        // Makes here what is made at its first use, so that its making orders no threads.
         assert_eq!((top(), netpoll_waiters()), (0, 0));
         assert_eq!((READERS_WOKEN.load(Relaxed), WOKEN_FOR_NOTHING.load(Relaxed)), (0, 0));
         model();
@@ -54,7 +54,7 @@ pub(super) fn check_new_numbers(preemption_bound: usize, model: impl Fn() + Sync
     });
 }
 
-/// Checks a model of descriptors whose numbers all threads know of.
+/// Checks a model of descriptors whose numbers all threads know.
 pub(super) fn check_numbers(preemption_bound: usize, model: impl Fn() + Sync + Send + 'static) {
     check_new_numbers(preemption_bound, move || {
         assert!((0..NUMBERS as RawFd).all(|fd| entry_for_call(fd).is_some()));
@@ -62,18 +62,19 @@ pub(super) fn check_numbers(preemption_bound: usize, model: impl Fn() + Sync + S
     });
 }
 
-/// How an operation has ended.
+/// The end of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It was done.
+    /// The operation is done.
     Done,
     Closed,
     TimedOut,
-    /// It can't be waited for: the thread is to do it.
+    /// No wait is possible, so the thread has to do it.
     Cannot,
 }
 
-/// A close ends the read, or the read finds the number closed before it waits or when it waits.
+/// Returns whether a close has ended the read. The read may find the number closed before it waits,
+/// or while it waits.
 pub(super) fn was_closed(end: End) -> bool {
     matches!(end, End::Closed | End::Cannot)
 }
@@ -87,12 +88,12 @@ fn goroutine(f: impl FnOnce() -> End + 'static) -> JoinHandle<End> {
     })
 }
 
-/// What is known of a number.
+/// Returns the word with what is known of a number.
 pub(super) fn word(fd: RawFd) -> &'static Word {
     &ENTRIES[fd as usize].word
 }
 
-/// How a wait is made after a call that was made after this look. (A wait asks at once whether the
+/// Returns how to wait, after a call that followed this look. (A wait asks at once whether the
 /// socket may be known.)
 fn how(look: Look) -> How {
     if look.is_known() {
@@ -104,7 +105,7 @@ fn how(look: Look) -> How {
     }
 }
 
-/// Waits, and says how the operation has ended if it has.
+/// Waits. Returns the end of the operation, if it has ended.
 fn wait(fd: RawFd, look: Look, events: c_short, reason: WaitReason, until: Option<i64>) -> Option<End> {
     match wait_for_one(G::this(), fd, events, true, how(look), reason, until) {
         Waited::Ready(seen) => {
@@ -119,7 +120,7 @@ fn wait(fd: RawFd, look: Look, events: c_short, reason: WaitReason, until: Optio
     }
 }
 
-/// Tries to read a unit, and says how the read has ended if it has.
+/// Tries to read a unit. Returns the end of the read, if it has ended.
 fn try_read(fd: RawFd) -> Option<End> {
     match kernel::read(fd) {
         Ok(()) => Some(End::Done),
@@ -148,32 +149,32 @@ fn read(fd: RawFd) -> End {
     try_read(fd).unwrap_or_else(|| wait_and_read(fd, look, None))
 }
 
-/// The number is that of a connection which was accepted: the first wait has it known.
+/// Makes the number that of an accepted connection: the first wait makes it known.
 pub(super) fn is_own(fd: RawFd) {
     word(fd).begin();
 }
 
-/// Whether the number's socket is known.
+/// Returns whether the number's socket is known.
 pub(super) fn is_known(fd: RawFd) -> bool {
     word(fd).look().is_known()
 }
 
-/// Something may be set for it from now on.
+/// Notes that settings may change from now on.
 pub(super) fn may_have_changed(fd: RawFd) {
     word(fd).ask_again();
 }
 
-/// A goroutine that reads a unit.
+/// Makes a goroutine that reads a unit.
 pub(super) fn reader(fd: RawFd) -> JoinHandle<End> {
     goroutine(move || read(fd))
 }
 
-/// The same, until the time comes. It waits first, so that there is a time that comes.
+/// Does the same, with a time limit. The goroutine waits first, so that a time is set.
 pub(super) fn limited_reader(fd: RawFd) -> JoinHandle<End> {
     goroutine(move || wait_and_read(fd, word(fd).look(), Some(1)))
 }
 
-/// A goroutine that reads units, one after the other.
+/// Makes a goroutine that reads units, one after the other.
 pub(super) fn reader_of(fd: RawFd, units: u32, between: impl Fn() + 'static) -> JoinHandle<End> {
     goroutine(move || {
         for i in 0..units {
@@ -189,7 +190,7 @@ pub(super) fn reader_of(fd: RawFd, units: u32, between: impl Fn() + 'static) -> 
     })
 }
 
-/// A goroutine that waits until it can write.
+/// Makes a goroutine that waits until it can write.
 pub(super) fn writer(fd: RawFd) -> JoinHandle<End> {
     goroutine(move || {
         loop {
@@ -204,8 +205,8 @@ pub(super) fn writer(fd: RawFd) -> JoinHandle<End> {
     })
 }
 
-/// A goroutine that polls until one of the descriptors is readable, or is closed. With a time it
-/// waits first, as a reader does.
+/// Makes a goroutine that polls until one of the descriptors is readable, or is closed. With a time
+/// it waits first, as a reader does.
 pub(super) fn polls<const N: usize>(fds: [RawFd; N], until: Option<i64>) -> JoinHandle<End> {
     goroutine(move || {
         let fds = fds.map(|fd| pollfd { fd, events: POLLIN, revents: 0 });
@@ -226,25 +227,26 @@ pub(super) fn polls<const N: usize>(fds: [RawFd; N], until: Option<i64>) -> Join
     })
 }
 
-/// Polls until all goroutines have ended; returns how they have.
+/// Polls until all goroutines have ended. Returns their ends.
 pub(super) fn ends_of<const N: usize>(goroutines: [JoinHandle<End>; N]) -> [End; N] {
     poll_until_all_end();
     goroutines.map(|goroutine| goroutine.join().unwrap())
 }
 
-/// In a model without closes: each event has ended the wait of one reader at most, and nothing else
-/// has ended one.
+/// For a model without closes: fails unless each event has ended at most one reader's wait, and
+/// nothing else has ended one.
 pub(super) fn assert_one_reader_an_event() {
     assert!(READERS_WOKEN.load(Relaxed) <= kernel::reports(), "an event has woken two readers");
     assert_only_events();
 }
 
-/// In a model without closes: nothing but events and the time has ended waits for one descriptor.
+/// For a model without closes: fails unless only events and the time have ended waits for one
+/// descriptor.
 pub(super) fn assert_only_events() {
     assert_eq!(WOKEN_FOR_NOTHING.load(Relaxed), 0);
 }
 
-/// Closes a number, and its description, which nobody else has.
+/// Closes a number, and its description, which has no other number.
 pub(super) fn close(fd: RawFd) {
     before_close(fd);
     kernel::end_description(fd as usize);
@@ -260,7 +262,7 @@ pub(super) fn dup_to(fd: RawFd, description: usize) {
     after_close(fd);
 }
 
-/// Closes a number, which gets another description before the close is over.
+/// Closes a number, which gets another description before the close ends.
 pub(super) fn close_beside_open(fd: RawFd, description: usize) {
     before_close(fd);
     kernel::end_description(fd as usize);
@@ -269,7 +271,7 @@ pub(super) fn close_beside_open(fd: RawFd, description: usize) {
     after_close(fd);
 }
 
-/// Closes a number whose description another process has as well.
+/// Closes a number whose description another process has, too.
 pub(super) fn close_shared(fd: RawFd) {
     before_close(fd);
     kernel::set_number(fd, None);

@@ -9,16 +9,16 @@ use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::stdpark::futex_table::{ANY_BIT, Waited, bucket_of, may_have_waiters, wait, wake};
 
-/// A word, which is 0 at first.
+/// A word, which starts as 0.
 #[derive(Clone, Copy)]
 pub(super) struct Word(&'static AtomicU32);
 
-/// More than are used, to find some of one bucket.
+/// More words than are used, to find some in one bucket.
 type Places = [MaybeUninit<AtomicU32>; 32];
 
 thread_local! {
-    /// Where the words are: each run of a model has them at the same addresses, and so in the same
-    /// buckets.
+    /// The places of the words. Each run of a model has them at the same addresses, and so in the
+    /// same buckets.
     static PLACES: *mut Places = Box::into_raw(Box::new([const { MaybeUninit::uninit() }; 32]));
 }
 
@@ -28,7 +28,7 @@ pub(super) fn words(same_bucket: bool) -> [Word; 2] {
     let bucket = |i| bucket_of(place(i).expose_provenance());
     let other = (1..32).find(|&i| ptr::eq(bucket(0), bucket(i)) == same_bucket).unwrap();
     [0, other].map(|i| {
-        // SAFETY: there is room for a word, and those of earlier runs are used no more.
+        // SAFETY: there is room for a word, and words of earlier runs aren't used any more.
         unsafe {
             place(i).write(AtomicU32::new(0));
             Word(&*place(i))
@@ -45,12 +45,12 @@ impl Word {
         ptr::from_ref(self.0).expose_provenance()
     }
 
-    /// Changes the word, so that no wait at it begins. Relaxed: a wake orders it.
+    /// Changes the word, so that no wait at it begins. Relaxed, because a wake orders it.
     pub(super) fn change(self) {
         self.0.store(1, Ordering::Relaxed);
     }
 
-    /// Wakes up to `n`; returns how many.
+    /// Wakes up to `n` waiters. Returns how many.
     pub(super) fn wake(self, n: u32) -> u32 {
         if may_have_waiters(self.addr()) { wake(self.addr(), n, ANY_BIT) } else { 0 }
     }
@@ -66,18 +66,18 @@ impl Word {
         unsafe { wait(G::this(), self.addr(), value, bits, until) }
     }
 
-    /// A goroutine that waits for any wake; it returns 1 if it was woken.
+    /// Makes a goroutine that waits for any wake. It returns 1 if it was woken.
     pub(super) fn waiter(self) -> JoinHandle<u32> {
         thread::spawn(move || woken(self.wait(ANY_BIT, None)))
     }
 
-    /// The same, until the time comes.
+    /// Does the same, with a time limit.
     pub(super) fn limited_waiter(self) -> JoinHandle<u32> {
         thread::spawn(move || woken(self.wait(ANY_BIT, Some(1))))
     }
 }
 
-/// 1 if the wait was woken.
+/// Returns 1 if the wait was woken.
 pub(super) fn woken(how: Waited) -> u32 {
     u32::from(matches!(how, Waited::Woken))
 }

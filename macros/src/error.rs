@@ -1,10 +1,10 @@
-//! [`Error`]: why an attribute can't do its work.
+//! [`Error`]: the reason why an attribute can't be used.
 
 use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
 
 use crate::template::fill;
 
-/// What the compiler is to say, and where.
+/// A message for the compiler to print, and its place.
 pub struct Error {
     message: String,
     span: Span,
@@ -17,13 +17,13 @@ impl Error {
         Error { message: message.into(), span, name: None }
     }
 
-    /// The same, of the function that has this name.
+    /// Returns the same error, for the function with this name.
     pub fn of(self, name: &Ident) -> Self {
         Error { name: Some(name.clone()), ..self }
     }
 
-    /// Code that has the compiler say it. The function is there, without its body: nothing else is
-    /// said of it, nor of a `main` that is missing.
+    /// Returns code that makes the compiler print the message. The code has the function without
+    /// its body: so the compiler reports nothing else of it, nor a missing `main`.
     pub fn emit(self, attribute: &str) -> TokenStream {
         let text = Literal::string(&format!("#[{attribute}]: {}", self.message));
         let error = fill("::core::compile_error! { TEXT }", &[("TEXT", &TokenTree::from(text).into())]);

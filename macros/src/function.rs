@@ -1,4 +1,4 @@
-//! [`Function`]: the parts of a function that an attribute stands before.
+//! [`Function`]: the parts of a function with an attribute.
 
 use proc_macro::{Ident, Span, TokenStream, TokenTree};
 
@@ -9,16 +9,16 @@ pub struct Function {
     /// Its attributes and its visibility.
     before: Vec<TokenTree>,
     pub name: Ident,
-    /// What stands between its arguments and its body.
+    /// The tokens between its arguments and its body.
     pub returns: TokenStream,
     body: TokenTree,
 }
 
 impl Function {
-    /// The function that the attribute stands before.
+    /// Parses the function with the attribute.
     ///
     /// # Errors
-    /// If it isn't a plain one without arguments.
+    /// If it isn't a plain function without arguments.
     pub fn parse(item: TokenStream) -> Result<Self, Error> {
         let mut tokens = item.into_iter();
         let before: Vec<_> = tokens.by_ref().take_while(|token| !is(token, "fn")).collect();
@@ -58,7 +58,7 @@ impl Function {
     }
 
     /// # Errors
-    /// If std's attribute is there, too, or another that ends in that name.
+    /// If std's attribute is there, too, or another one whose name ends in that.
     pub fn is_no_test_yet(&self) -> Result<(), Error> {
         let is_test = |token: &&TokenTree| {
             match token {
@@ -79,7 +79,7 @@ impl Function {
         }
     }
 
-    /// [`fill`] of a template that names the function's parts, too.
+    /// Calls [`fill`] with a template that also names the function's parts.
     pub fn fill(&self, template: &str, names: &[(&str, &TokenStream)]) -> TokenStream {
         let before = self.before.iter().cloned().collect();
         let name = TokenTree::from(self.name.clone()).into();

@@ -1,11 +1,10 @@
-//! The attributes of [gosched](https://docs.rs/gosched), which has them, and their documentation,
-//! as `gosched::main` and `gosched::test` with its feature `macros`.
+//! The attributes of [gosched](https://docs.rs/gosched), which exports and documents them, as
+//! `gosched::main` and `gosched::test`, with its feature `macros`.
 //!
-//! They need of a function where its name, its arguments and its body are, and no more: so this
-//! crate reads tokens itself, and has no dependencies, which would take longer to build than
-//! gosched.
+//! They need only the places of a function's name, its arguments and its body. So this crate reads
+//! tokens itself. It has no dependencies, which would take longer to build than gosched.
 
-// Their documentation is where links from it lead to what they use.
+// Their documentation is in gosched, where its links lead to the items.
 #![allow(missing_docs)]
 
 mod error;
@@ -38,8 +37,8 @@ fn expand(
     expand(&function).map_err(|error| error.of(&function.name))
 }
 
-/// A `main` that runs the function. What that returns is reported on the goroutine, as it needn't
-/// be `Send`: a `Box<dyn Error>` isn't.
+/// Makes a `main` that runs the function. The function's result is reported on the goroutine,
+/// because it needn't be `Send`: a `Box<dyn Error>` isn't.
 fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
     let [procs, std] = Options::parse(options)?.named(["procs", "std"])?;
     let set_procs = "::gosched::set_gomaxprocs(
@@ -50,7 +49,7 @@ fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Er
         Some(std) if std.bool()? => "::gosched::park_std_waits().expect(\"std's waits can park\");",
         _ => "",
     };
-    // What never returns leaves something that isn't reached.
+    // A function that never returns leaves code that isn't reached.
     let main = "BEFORE fn NAME() -> ::std::process::ExitCode {
         fn NAME() RETURNS BODY
         SET_STD
@@ -60,8 +59,8 @@ fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Er
     Ok(function.fill(main, &[("SET_STD", &fill(set_std, &[])), ("SET_PROCS", &set_procs)]))
 }
 
-/// A test that runs the function. It returns nothing if that doesn't, as `#[should_panic]` wants
-/// it.
+/// Makes a test that runs the function. If the function returns nothing, neither does the test, as
+/// `#[should_panic]` requires.
 fn run_test(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
     function.is_no_test_yet()?;
     let [timeout, leaks] = Options::parse(options)?.named(["timeout", "leaks"])?;

@@ -1,10 +1,10 @@
-//! [`Options`]: what stands in an attribute's parentheses.
+//! [`Options`]: the contents of an attribute's parentheses.
 
 use proc_macro::{Ident, TokenStream, TokenTree};
 
 use crate::error::Error;
 
-/// `name = value`, and others after commas.
+/// `name = value`, and more of these after commas.
 pub struct Options(Vec<Value>);
 
 pub struct Value {
@@ -14,7 +14,7 @@ pub struct Value {
 
 impl Options {
     /// # Errors
-    /// If they are written in another way.
+    /// If they aren't written like this.
     pub fn parse(tokens: TokenStream) -> Result<Self, Error> {
         let mut options = Vec::new();
         let mut tokens = tokens.into_iter();
@@ -34,7 +34,7 @@ impl Options {
         Ok(Options(options))
     }
 
-    /// The options of these names.
+    /// Returns the options with these names.
     ///
     /// # Errors
     /// If there is another one, or one twice.
@@ -57,10 +57,10 @@ impl Options {
 }
 
 impl Value {
-    /// A time, in milliseconds.
+    /// Returns a time, in milliseconds.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the value isn't a time.
     pub fn millis(&self) -> Result<u64, Error> {
         let text = self.tokens.to_string();
         let time = text.strip_prefix('"').and_then(|text| millis(text.strip_suffix('"')?));
@@ -73,14 +73,14 @@ impl Value {
         self.tokens.to_string().parse().map_err(|_| self.wrong("`true` or `false`"))
     }
 
-    /// The error of a value that should be otherwise.
+    /// Makes the error for a wrong value.
     fn wrong(&self, expected: &str) -> Error {
         let span = self.tokens.clone().into_iter().next().map_or(self.name.span(), |token| token.span());
         Error::new(span, format!("`{}` is {expected}", self.name))
     }
 }
 
-/// How many milliseconds a text like `10s` stands for.
+/// Returns the milliseconds of a text like `10s`.
 fn millis(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let unit = match unit {

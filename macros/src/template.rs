@@ -2,7 +2,7 @@
 
 use proc_macro::{Group, TokenStream, TokenTree};
 
-/// The tokens of `template`, where each of the names is replaced by what it stands for.
+/// Returns the tokens of `template`, with each of the names replaced by its tokens.
 pub fn fill(template: &str, names: &[(&str, &TokenStream)]) -> TokenStream {
     replace(template.parse().expect("a template is Rust"), names)
 }

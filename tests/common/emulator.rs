@@ -1,16 +1,16 @@
-//! The emulator that runs a test, where the processor is another; or what else it is to run under.
+//! The emulator that runs a test, if the processor is another; or another tool that runs it.
 
 use std::env;
 use std::process::Command;
 
-/// What cargo runs these binaries with where the system can't: an emulator, which runs their
-/// processes, too.
+/// The variable with cargo's runner for these binaries where the system can't run them: an
+/// emulator, which runs their processes, too.
 const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";
 
-/// The environment variable that says what each test's process runs under: `valgrind -q`.
+/// The environment variable that names the tool for each test's process: `valgrind -q`.
 const UNDER: &str = "GOSCHED_TEST_UNDER";
 
-/// The emulator that runs this, if one does.
+/// Returns the emulator that runs this process, if one does.
 pub fn emulator() -> Option<String> {
     env::var(RUNNER).ok().filter(|_| cfg!(target_arch = "aarch64"))
 }

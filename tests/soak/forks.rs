@@ -1,4 +1,4 @@
-//! Children, in which waits don't park: they have one thread, and none of the goroutines.
+//! Children, in which waits don't park: a child has one thread, and none of the goroutines.
 
 use std::ffi::{c_int, c_long};
 use std::ptr;

@@ -1,4 +1,4 @@
-//! The calls of `futex`, each of which enters what it returns in the ledger.
+//! The calls of `futex`. Each enters its result in the ledger.
 
 use std::ffi::{c_int, c_long};
 use std::io;
@@ -13,7 +13,7 @@ use crate::ledger::{Count, count};
 
 pub const ANY_BIT: u32 = u32::MAX;
 
-/// When a wait ends that nobody has ended sooner.
+/// The time at which a wait ends that nobody has ended before.
 #[derive(Clone, Copy)]
 pub enum Until {
     Woken,
@@ -22,8 +22,8 @@ pub enum Until {
     At(libc::clockid_t, Duration),
 }
 
-/// Waits while the word is `value`, for a wake with one of these bits. (One without a clock has no
-/// bits.)
+/// Waits while the word is `value`, for a wake with one of these bits. (Without a clock a wait has
+/// no bits.)
 pub fn wait(word: &AtomicU32, value: u32, until: Until, bits: u32) {
     let time = match until {
         Until::Woken => None,
@@ -48,13 +48,13 @@ pub fn wait(word: &AtomicU32, value: u32, until: Until, bits: u32) {
     count(how, 1);
 }
 
-/// Wakes up to `n` that wait at the word.
+/// Wakes up to `n` waiters at the word.
 pub fn wake(word: &AtomicU32, n: u32) {
     // SAFETY: no time, and no other word.
     count_wakes(unsafe { call(word, libc::FUTEX_WAKE, n, 0, ptr::null(), 0) });
 }
 
-/// Wakes up to `n` that wait at the word with one of these bits.
+/// Wakes up to `n` waiters at the word with one of these bits.
 pub fn wake_bits(word: &AtomicU32, n: u32, bits: u32) {
     // SAFETY: as in wake.
     count_wakes(unsafe { call(word, libc::FUTEX_WAKE_BITSET, n, 0, ptr::null(), bits) });
@@ -67,15 +67,15 @@ pub fn wake_op(word: &AtomicU32, n: u32, second: &AtomicU32, n2: u32, code: u32)
     count_wakes(unsafe { call(word, libc::FUTEX_WAKE_OP, n, n2 as usize, second, code) });
 }
 
-/// Wakes up to `n` that wait at `from`, if that still is `value`.
+/// Wakes up to `n` waiters at `from`, if that still is `value`.
 pub fn requeue_none(from: &AtomicU32, n: u32, to: &AtomicU32, value: Option<u32>) {
     if let Some(woken) = requeue(from, n, to, 0, value) {
         count(Count::Wakes, woken);
     }
 }
 
-/// Has up to `n` that wait at `from` wait at `to` instead, if `from` still is `value`. (A call that
-/// did both would return the sum.)
+/// Moves up to `n` waiters from `from` to `to`, if `from` still is `value`. (A call that did both
+/// would return the sum.)
 pub fn requeue_only(from: &AtomicU32, to: &AtomicU32, n: u32, value: Option<u32>) {
     if let Some(moved) = requeue(from, 0, to, n, value) {
         count(Count::Moved, moved);
@@ -99,7 +99,7 @@ fn count_wakes(woken: Result<u64, c_int>) {
 /// `futex`, on words of this process only. An error is its number.
 ///
 /// # Safety
-/// `fourth` is what the operation expects there, and so is `second`.
+/// `fourth` and `second` are what the operation expects.
 unsafe fn call(
     word: &AtomicU32,
     op: c_int,

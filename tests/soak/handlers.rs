@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use crate::ledger::{Count, count};
 
-/// How many signals there were.
+/// The number of signals so far.
 static SIGNALS: AtomicU32 = AtomicU32::new(0);
 /// Whether a wake was left to sysmon since the waiter has looked last. There is room for a few: if
 /// sysmon were late for more, it would wake all goroutines, and the ledger wouldn't be right.
 static LEFT: AtomicBool = AtomicBool::new(false);
-/// Where the handler writes.
+/// The pipe to which the handler writes.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn handler(_: c_int) {

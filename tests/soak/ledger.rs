@@ -1,4 +1,4 @@
-//! What was counted, on both sides.
+//! The counts of both sides.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ pub fn report() -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Each wait that was woken was counted by one wake. When no wait is left.
+/// When no wait is left, checks that each woken wait was counted by one wake.
 pub fn settle() {
     let [wakes, woken] =
         [Count::Wakes, Count::Woken].map(|count| COUNTS[count as usize].load(Ordering::Relaxed));

@@ -32,16 +32,16 @@ use std::time::{Duration, Instant};
 use gosched::metrics;
 use random::{Rng, number, seed};
 
-/// How many goroutines, and threads, there are of each kind.
+/// The numbers of goroutines, and of threads, of each kind.
 const AT_WORDS: [usize; 2] = [40, 4];
 const WITH_TOKENS: [usize; 2] = [40, 4];
 const TALKING: [usize; 2] = [20, 2];
 const WITH_CHILDREN: [usize; 2] = [2, 1];
 
-/// For how long nothing may happen.
+/// The time after which a process without progress has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a goroutine or a thread does until the time.
+/// The work of a goroutine or a thread until the given time.
 type Worker = fn(Rng, Instant);
 
 fn main() {
@@ -64,7 +64,7 @@ fn with_settings(procs: &str, more: &[(&str, &str)]) {
     assert!(status.success(), "GOMAXPROCS={procs} {more:?}: {status}");
 }
 
-/// The soak with the settings of this process.
+/// Runs the soak with the settings of this process.
 fn soak(seed: u64, length: Duration) {
     let settings = ["GOMAXPROCS", "GODEBUG", "SOAK_FORKS"]
         .map(|name| env::var(name).map_or(String::new(), |value| format!("{name}={value} ")));
@@ -74,7 +74,7 @@ fn soak(seed: u64, length: Duration) {
     let (mut rng, end) = (Rng::new(seed), Instant::now() + length);
     tokens::put();
     let bytes = handlers::begin();
-    // What goroutines do, what threads do, and how many of both.
+    // The goroutines' work, the threads' work, and the numbers of both.
     let workers: [([Worker; 2], _); 4] = [
         ([words::work; 2], AT_WORDS),
         ([tokens::work; 2], WITH_TOKENS),
@@ -116,8 +116,8 @@ fn parks() -> u64 {
     }
 }
 
-/// Aborts the process when nothing happens any more. On a thread, and by its clock: a lost wake
-/// can't keep it.
+/// Aborts the process when there is no more progress. It runs on a thread, by that thread's clock,
+/// so a lost wake can't hold it up.
 fn watch() {
     let (mut seen, mut since) = (ledger::report(), Instant::now());
     loop {

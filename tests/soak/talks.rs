@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::ledger::{Count, count};
 use crate::random::Rng;
 
-/// Where the other side runs: the functions below.
+/// The place where the other side runs: one of the functions below.
 type Beside = fn(&mut (dyn FnMut() + Send), &mut dyn FnMut());
 
 pub fn on_goroutines(rng: Rng, end: Instant) {
@@ -37,7 +37,7 @@ fn work(mut rng: Rng, end: Instant, beside: Beside) {
     }
 }
 
-/// A conversation with a side that sends back what it gets.
+/// A conversation with a side that sends everything back.
 fn talk(rng: &mut Rng, beside: Beside) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let here = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
@@ -81,7 +81,7 @@ fn duplicate(stream: TcpStream) -> TcpStream {
     stream.try_clone().expect("a descriptor")
 }
 
-/// Sets something while there is nothing to read, sees that it is heeded, and sets it back.
+/// Changes a setting while there is nothing to read, checks that it is heeded, and changes it back.
 fn change(mut stream: TcpStream, rng: &mut Rng) -> TcpStream {
     let would_block = |mut stream: &TcpStream| {
         loop {

@@ -1,5 +1,5 @@
-//! The commands of CONTRIBUTING.md by short names. Each calls cargo or a script of `.ci/`, and what
-//! a step does stands there alone.
+//! The commands of CONTRIBUTING.md by short names. Each calls cargo or a script of `.ci/`, and only
+//! these define what a step does.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -40,7 +40,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the quick tests of rooms. A filter that matches no test would pass, so a name is checked.
+/// Runs the quick tests of rooms. A filter that matches no test would pass, so this checks the
+/// names.
 fn room(arguments: &[String]) -> ExitCode {
     let (options, names): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.starts_with('-'));
@@ -76,7 +77,7 @@ fn rooms() -> BTreeSet<String> {
     let path = root().join("tests/suite/main.rs");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut paths: Vec<&str> = text.split("::TESTS").collect();
-    // What stands behind the last one.
+    // The text after the last one.
     paths.pop();
     let begins = |c: char| !c.is_alphanumeric() && !"_:".contains(c);
     let module = |text: &str| text.rsplit(begins).next()?.split("::").next().map(str::to_owned);
@@ -103,7 +104,7 @@ fn script(name: &str, arguments: &[String]) -> Command {
     command
 }
 
-/// Puts a command in the place of this process: its exit status and its signals are the command's.
+/// Replaces this process by a command: its exit status and its signals are the command's.
 fn become_process(mut command: Command) -> ExitCode {
     let error = command.exec();
     failure(&command.get_program().display().to_string(), &error)

@@ -88,7 +88,7 @@ pub enum Proc {
     Running,
     Idle,
     Syscall,
-    /// It is in a system call of a goroutine that has gone. The thread that takes the P finds no
+    /// It is in a system call of a goroutine that is gone. The thread that takes the P finds no
     /// goroutine there.
     Abandoned,
 }

@@ -1,8 +1,8 @@
-//! A reader of execution traces, as Go 1.23 writes them (and Go 1.22): it takes what Go's own
-//! reader takes, and says of all else what is wrong with it. What concerns a garbage collector it
-//! doesn't know. And it is the stricter one in what Go's may take: a state of number 0, a goroutine
-//! that stops the world twice, and events of the same time on several threads, of which not each
-//! can come.
+//! A reader of execution traces, as Go 1.23 writes them (and Go 1.22). It accepts what Go's own
+//! reader accepts, and reports what is wrong with any other trace. It doesn't know the events of a
+//! garbage collector. It is stricter than Go's reader in three cases: a state of number 0, a
+//! goroutine that stops the world twice, and events of the same time on several threads, not all of
+//! which can come.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -28,17 +28,18 @@ pub use generation::{Batch, Generation, Raw};
 pub use kinds::{Kind, Role};
 use order::Order;
 
-/// What a file begins with.
+/// The first bytes of a file.
 pub const HEADER: &[u8; 16] = b"go 1.23 trace\0\0\0";
 const OLDER_HEADER: &[u8; 16] = b"go 1.22 trace\0\0\0";
 
-/// The events of a trace, in order. Fails if it isn't right from its first byte to its last.
+/// Returns the events of a trace, in order. Fails if any part of the trace is wrong.
 pub fn read(trace: &[u8]) -> Result<Vec<Event>> {
     let (events, end) = read_whole_generations(trace);
     end.map(|()| events)
 }
 
-/// The events up to where the trace is cut off, or wrong: then the second says how.
+/// Returns the events before the place where the trace is cut off, or wrong. Then the second value
+/// says how.
 pub fn read_whole_generations(trace: &[u8]) -> (Vec<Event>, Result<()>) {
     let mut events = Vec::new();
     let end = read_into(trace, &mut events);
@@ -55,7 +56,7 @@ fn read_into(trace: &[u8], events: &mut Vec<Event>) -> Result<()> {
     Ok(())
 }
 
-/// The batches of each generation. What a generation that is cut off has isn't told, but that it
+/// Returns the batches of each generation. For a generation that is cut off, returns only that it
 /// is.
 pub fn generations(trace: &[u8]) -> Result<impl Iterator<Item = Result<Vec<Batch<'_>>>>> {
     let header = trace.first_chunk().ok_or("there is no header")?;
@@ -95,9 +96,9 @@ pub fn generations(trace: &[u8]) -> Result<impl Iterator<Item = Result<Vec<Batch
     }))
 }
 
-/// Has the events of all threads come: the earliest first, or the earliest of those that can come.
-/// (Where the earliest can't, and another one has the same time, Go's reader sorts them anew, and
-/// may never look at the other one.)
+/// Makes the events of all threads come: the earliest first, or the earliest of those that can
+/// come. (If the earliest can't come, and another one has the same time, Go's reader sorts them
+/// anew, and may never look at the other one.)
 fn merge(generation: &Generation, order: &mut Order) -> Result<()> {
     let mut next: BinaryHeap<_> = generation
         .threads

@@ -11,7 +11,7 @@ use std::mem::transmute;
 use std::process::ExitCode;
 use std::thread;
 
-/// Calls count from here on, if the library that makes them fail is there.
+/// Calls count from here on, if the library that makes them fail is loaded.
 fn begin() {
     // SAFETY: the name ends in a zero byte. The function, if there is one, takes nothing and
     // returns nothing.
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
     let failed = gosched::run(|| {
         let mut failed = false;
-        // It takes as long as all others together, and many runs of these are made.
+        // The crowd takes as long as all other parts together, and these run many times.
         let crowd = (wanted.as_deref() == Some("crowd")).then_some(("crowd", parts::crowd as _));
         for (name, part) in parts::PARTS.into_iter().chain(crowd) {
             if wanted.as_ref().is_none_or(|wanted| wanted == name)

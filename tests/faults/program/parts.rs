@@ -1,4 +1,4 @@
-//! The parts. Each waits for what it has begun, also where something has failed: an end that is
+//! The parts. Each waits for everything that it has begun, even after a failure: an end that is
 //! gone is an error.
 
 use std::ffi::c_void;
@@ -20,7 +20,7 @@ use gosched::{Builder, JoinHandle, blocking, lock_os_thread, morestack_check, pr
 
 type Part = fn() -> io::Result<()>;
 
-/// What the program does, in this order.
+/// The parts of the program, in order.
 pub const PARTS: [(&str, Part); 9] = [
     ("goroutines", goroutines),
     ("timers", timers),
@@ -35,7 +35,7 @@ pub const PARTS: [(&str, Part); 9] = [
 
 const MS: Duration = Duration::from_millis(1);
 
-/// `f` on a goroutine.
+/// Runs `f` on a goroutine.
 fn go<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
     Builder::new().go(f)
 }
@@ -45,7 +45,7 @@ fn join<T>(handle: JoinHandle<T>) -> io::Result<T> {
     handle.join().map_err(|panic| io::Error::other(panic.to_string()))
 }
 
-/// Both errors, if there are two: one may be the cause of the other.
+/// Returns both errors, if there are two: one may be the cause of the other.
 fn both(a: io::Result<()>, b: io::Result<()>) -> io::Result<()> {
     match (a, b) {
         (Err(a), Err(b)) => Err(io::Error::other(format!("{a}; {b}"))),
@@ -86,7 +86,7 @@ fn timers() -> io::Result<()> {
     })
 }
 
-/// What a frame of `recurse` takes in a debug build, and more.
+/// More than a frame of `recurse` takes in a debug build.
 const FRAME: usize = 1024;
 
 fn recurse(n: usize) -> usize {
@@ -101,7 +101,7 @@ unsafe extern "C" fn grow(n: *mut c_void) {
     GROWN.fetch_add(1, Ordering::Release);
 }
 
-/// Stacks that grow to 16 KiB, to some 100 and to 8 MiB; then what nobody needs any more goes back.
+/// Stacks grow to 16 KiB, to some 100 KiB and to 8 MiB. Then unneeded memory goes back.
 fn stacks() -> io::Result<()> {
     let depths = [50, 50, 50, 50, 1000, 1000, 40_000, 40_000];
     for depth in depths {
@@ -135,7 +135,7 @@ fn sockets() -> io::Result<()> {
     };
     let clients = all(4, client);
     while !server.is_finished() {
-        // It may wait for one that never came.
+        // It may be waiting for a connection that never came.
         let _ = std::net::TcpStream::connect(addr);
         sleep(MS);
     }
@@ -149,7 +149,7 @@ fn sockets() -> io::Result<()> {
     join(reader)?
 }
 
-/// Each of these keeps a thread, and hands its P on each time.
+/// Each of these goroutines keeps a thread, and hands its P on each time.
 fn locked() -> io::Result<()> {
     all(4, || {
         let _locked = lock_os_thread();
@@ -165,7 +165,7 @@ fn blocking_calls() -> io::Result<()> {
     })
 }
 
-/// Each waits for all others, in std's code, on a thread of its own.
+/// Each goroutine waits for all others, in std's code, on a thread of its own.
 pub fn crowd() -> io::Result<()> {
     const ALL: usize = 2_600;
     let barrier = Arc::new(Barrier::new(ALL));
@@ -175,7 +175,7 @@ pub fn crowd() -> io::Result<()> {
     })
 }
 
-/// A thread that isn't the runtime's waits as a goroutine does: in any case for what never comes.
+/// A foreign thread waits as a goroutine does, even for things that never come.
 fn threads() -> io::Result<()> {
     let ((tx, rx), (_nobody, never)) = (bounded(0), bounded::<()>(0));
     let foreign = thread::Builder::new().spawn(move || {

@@ -4,12 +4,12 @@ mod common;
 
 use common::{EVER, Ended, Fault, end, program};
 
-/// How many threads the runtime makes to start. Without the second or the third it doesn't start,
-/// and says so.
+/// The number of threads that the runtime makes to start. Without the second or the third it
+/// reports that it can't start.
 const START: u32 = 3;
 
-/// The kernel says that it compares returns with a shadow stack: nothing is started, and the error
-/// says what to do.
+/// The kernel says that it compares returns with a shadow stack. The runtime doesn't start, and the
+/// error says what to do.
 #[test]
 fn a_shadow_stack() {
     let output = program(Some("start")).env("SHADOW_STACK", "1").output().expect("a process");
@@ -79,14 +79,14 @@ fn no_thread_for_a_crowd() {
     }
 }
 
-/// Whether it ended because a thread couldn't be made, and says so.
+/// Returns whether it ended because a thread couldn't be made, and says so.
 fn reported(ended: &Ended) -> bool {
     ended.stderr.contains("runtime: failed to create a new OS thread (have ")
         && ended.stderr.contains("fatal error: newosproc\n")
 }
 
-/// The bounds of a thread's stack can't be found out: the runtime's own threads do without, and one
-/// that isn't the runtime's can't wait as a goroutine does.
+/// The bounds of a thread's stack are unknown. The runtime's own threads do without them, and a
+/// foreign thread can't wait as a goroutine does.
 #[test]
 fn no_bounds_of_a_threads_stack() {
     let fault = Fault { call: "pthread_getattr_np", first: 1, count: EVER, errno: libc::ENOMEM };

@@ -15,8 +15,8 @@ use common::{EVER, Ended, Fault, end, program};
 /// The last call that is made to fail.
 const LAST: u32 = 60;
 
-/// A call, its error, and the reports that may follow: a program that doesn't end well must write
-/// one of these.
+/// A call, its error, and the reports that may follow: a program that fails must write one of
+/// these.
 struct Call {
     name: &'static str,
     errno: i32,
@@ -57,8 +57,8 @@ const CALLS: [Call; 15] = [
             "program: threads: Resource temporarily unavailable (os error 11)",
         ],
     },
-    // A thread that isn't woken waits for ever, so the program ends when a wakeup fails. A wait
-    // that fails begins again.
+    // A thread that isn't woken waits forever, so the program ends when a wakeup fails. A failed
+    // wait begins again.
     Call {
         name: "futex",
         errno: libc::ENOSYS,
@@ -85,7 +85,7 @@ const CALLS: [Call; 15] = [
         errno: libc::EINVAL,
         reports: &["program: signals: Invalid argument (os error 22)"],
     },
-    // The program goes on, and says what it goes on without.
+    // The program goes on, and reports what it does without.
     Call { name: "tgkill", errno: libc::EPERM, reports: &[] },
     Call {
         name: "malloc",
@@ -105,21 +105,21 @@ const CALLS: [Call; 15] = [
     },
 ];
 
-/// What is wrong with an end, if anything is.
+/// Returns the fault of an end, if there is one.
 fn complaint(call: &Call, ended: &Ended) -> Option<&'static str> {
     let Some(status) = ended.status else { return Some("it hangs") };
     let reported = call.reports.iter().any(|report| ended.stderr.contains(report));
     match status.code() {
         Some(0) => None,
         Some(_) if reported => None,
-        // How std ends a process that has no memory.
+        // std ends a process without memory in this way.
         None if reported && ended.how() == "signal 6" => None,
         _ => Some("no report names the cause"),
     }
 }
 
-/// How often the program calls each function in a run in which nothing fails. It is the most of
-/// several runs: which goroutine gets a signal is a matter of chance.
+/// Returns how often the program calls each function when nothing fails: the most of several runs,
+/// because chance decides which goroutine gets a signal.
 fn calls() -> BTreeMap<String, u32> {
     let mut most = BTreeMap::new();
     for (name, count) in (0..5).flat_map(|_| calls_of_one_run()) {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gosched::yield_now;
 
-/// A flag that says that something is done, and orders nothing: a goroutine that sees it set may
-/// not rely on what was done before.
+/// A flag that says that something is done, and orders nothing. A goroutine that sees it set may
+/// not rely on anything that was done before.
 pub struct Hint(AtomicBool);
 
 impl Hint {

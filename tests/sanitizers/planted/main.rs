@@ -1,11 +1,11 @@
-//! Small programs with one bug each, and the same without it: what sanitizers have to report of
-//! goroutines, and what they have to say nothing of.
+//! Small programs with one bug each, and the same programs without it: sanitizers must report the
+//! former, and nothing of the latter.
 //!
-//! `planted TOOL NAME bug` runs the one, `planted TOOL NAME right` the other. `planted list` lists
-//! them, with what a report has to say.
+//! `planted TOOL NAME bug` runs the program with the bug, `planted TOOL NAME right` the other.
+//! `planted list` lists all, with the required contents of a report.
 
-/// Lists the programs of a file: modules with a function `bug`, a function `right`, and what is
-/// reported of the former.
+/// Lists the programs of a file: modules with a function `bug`, a function `right`, and the report
+/// of `bug`.
 macro_rules! programs {
     ($($program:ident)*) => {
         /// The programs of this file.
@@ -32,7 +32,7 @@ use report::Report;
 
 struct Program {
     name: &'static str,
-    /// What the tool has to say of `bug`.
+    /// The tool's report of `bug`.
     report: Report,
     bug: fn(),
     right: fn(),

@@ -1,14 +1,14 @@
-//! What a report has to say.
+//! The required contents of a report.
 
 use std::fmt::{self, Display, Formatter};
 
 pub struct Report {
-    /// What the tool calls the bug.
+    /// The tool's name for the bug.
     pub kind: &'static str,
-    /// Functions of the program that are on its stacks.
+    /// Functions of the program that the report's stacks must have.
     pub frames: &'static [&'static str],
-    /// Where one of the goroutines was made, if that is told: in this function of the program, or
-    /// in this file.
+    /// The place where one of the goroutines was made, if the report has it: in this function of
+    /// the program, or in this file.
     pub maker: Option<&'static str>,
 }
 

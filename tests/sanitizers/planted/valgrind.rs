@@ -17,7 +17,7 @@ mod uninitialised {
 
     #[inline(never)]
     fn decides(number: &MaybeUninit<u64>) {
-        // SAFETY: in `right` it was written. Not kept in `bug`: that is the bug.
+        // SAFETY: in `right` it was written. `bug` breaks this: that is the bug.
         if black_box(unsafe { number.assume_init_read() }) == 7 {
             black_box(());
         }
@@ -49,7 +49,7 @@ mod uninitialised_and_sent {
 
     #[inline(never)]
     fn decides(number: MaybeUninit<u64>) {
-        // SAFETY: in `right` it was written. Not kept in `bug`: that is the bug.
+        // SAFETY: in `right` it was written. `bug` breaks this: that is the bug.
         if black_box(unsafe { number.assume_init() }) == 7 {
             black_box(());
         }
@@ -84,7 +84,7 @@ mod beyond_the_end {
     fn fills(buffer: &mut [u8], length: usize) {
         let start = buffer.as_mut_ptr();
         for i in 0..length {
-            // SAFETY: in `right` the buffer is as long. Not kept in `bug`: that is the bug.
+            // SAFETY: in `right` the buffer is as long. `bug` breaks this: that is the bug.
             unsafe { start.add(i).write_volatile(1) };
             yield_now();
         }
@@ -164,7 +164,7 @@ mod left_by_the_dead {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: in `right` the goroutine that owns it lives on. Not kept in `bug`: that is the
+        // SAFETY: in `right` the goroutine that owns it lives on. `bug` breaks this: that is the
         // bug.
         unsafe { number.get().read_volatile() };
     }

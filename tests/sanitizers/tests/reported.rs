@@ -1,6 +1,6 @@
-//! Each program with a bug is reported by its tool, and nothing is said of one without. `TOOL`
-//! names the tool that the program was built for: `address`, `thread` or `valgrind`. Without one
-//! only those without a bug are run.
+//! Each program with a bug is reported by its tool, and nothing is reported of the programs without
+//! one. `TOOL` names the tool for which the program was built: `address`, `thread` or `valgrind`.
+//! Without it, only the programs without a bug run.
 
 use std::env;
 use std::path::Path;
@@ -10,8 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 const PLANTED: &str = env!("CARGO_BIN_EXE_planted");
 
-/// How often a program without a bug is run, with one P and with two in turn. `TIMES` says it
-/// otherwise.
+/// How often a program without a bug runs, with one P and with two in turn. `TIMES` overrides it.
 const TIMES: usize = 20;
 
 const PS: [&str; 2] = ["1", "2"];
@@ -35,7 +34,7 @@ impl Program {
     }
 }
 
-/// What is to be run of the program, by the tool.
+/// Returns the command that runs the program under the tool.
 fn command(tool: Option<&str>) -> Command {
     let mut command = if tool == Some("valgrind") {
         let mut valgrind = Command::new("valgrind");
@@ -72,8 +71,8 @@ fn status_of(tool: &str) -> i32 {
     }
 }
 
-/// With two P's a lock of the scheduler's may happen to order what nothing else does, one run in
-/// sixty: then it is run again.
+/// With two P's, a lock of the scheduler's may happen to order the two accesses, in one run of
+/// sixty: then the program runs again.
 fn is_reported(program: &Program) -> Result<(), Failed> {
     for (ps, attempts) in PS.into_iter().zip([1, 3]) {
         let run = || reports(program, ps);
@@ -82,7 +81,7 @@ fn is_reported(program: &Program) -> Result<(), Failed> {
     Ok(())
 }
 
-/// One run, and what has to be said.
+/// Runs the program once, and checks the report.
 fn reports(program: &Program, ps: &str) -> Result<(), Failed> {
     let output = end(Some(&program.tool), program, "bug", ps)?;
     let report = stderr(&output);
@@ -104,9 +103,9 @@ fn reports(program: &Program, ps: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether it is told where a goroutine was made. ThreadSanitizer knows goroutines, and has the
-/// maker's stack, which has a function on it, and not only a closure in that; behind what
-/// AddressSanitizer says the runtime tells which goroutine it was.
+/// Returns whether the report tells where a goroutine was made. ThreadSanitizer knows goroutines,
+/// and reports the maker's stack: it must have a function of the program, and not only a closure in
+/// it. After AddressSanitizer's report, the runtime tells which goroutine it was.
 fn tells_maker(report: &str, program: &Program) -> bool {
     if program.tool == "address" {
         return report.contains(&format!("created at {}:", program.maker));
@@ -122,7 +121,7 @@ fn is_silent(tool: Option<&str>, program: &Program, times: usize) -> Result<(), 
     for ps in PS.into_iter().cycle().take(times) {
         let output = end(tool, program, "right", ps)?;
         let report = stderr(&output);
-        // What the runtime says of itself is none.
+        // Lines of the runtime's own don't count.
         let silent = report.lines().all(|line| line.starts_with("gosched: "));
         if !output.status.success() || !silent {
             return Err(format!("GOMAXPROCS={ps}: {}:\n{report}", output.status).into());

@@ -1,8 +1,8 @@
 //! The order of events: what each goroutine, P and thread does, and whether an event can come next.
 //!
-//! Threads write their events each for itself, and clocks differ. So an event waits until what it
-//! names is in the state that it begins in, by the number that it has among that one's events. It
-//! is wrong if it could never come.
+//! Each thread writes its own events, and clocks differ. So an event waits until the goroutine or P
+//! that it names is in the event's first state, and has reached the event's number. The trace is
+//! wrong if an event can never come.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -76,15 +76,15 @@ struct Step<'a> {
     raw: &'a Raw,
     generation: &'a Generation,
     at: Context,
-    /// Whether this is the first generation: then there may be more than was told.
+    /// Whether this is the first generation: then some goroutines may be unknown.
     is_first: bool,
 }
 
-/// The thread's context after an event; none if it is to come later.
+/// The thread's context after an event; None if the event has to come later.
 type Next = Result<Option<Context>>;
 
 impl Order {
-    /// Has a thread's event come, if it can now.
+    /// Makes a thread's event come, if it can now.
     pub fn advance(&mut self, thread: Option<u64>, raw: &Raw, generation: &Generation) -> Result<bool> {
         let is_first = *self.first.get_or_insert(generation.number) == generation.number;
         let held = thread.map(|m| *self.threads.entry(m).or_default()).unwrap_or_default();
@@ -131,12 +131,12 @@ impl Order {
         }
     }
 
-    /// What has come since this was asked last.
+    /// Returns the events that have come since the last call.
     pub fn take(&mut self) -> Vec<Event> {
         mem::take(&mut self.told)
     }
 
-    /// Has a sample come.
+    /// Makes a sample come.
     pub fn sample(&mut self, index: usize, generation: &Generation) -> Result<()> {
         let sample = &generation.samples[index];
         let at = Context { m: Some(sample.m), p: Some(sample.p), g: sample.g };

@@ -6,10 +6,11 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// After so long it hangs. It takes some 30 ms; a report may have to be given up after 30 seconds.
+/// The time after which a run counts as hanging. It usually takes some 30 ms; a report may have to
+/// be given up after 30 seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Which calls fail, with which error: `count` of them from number `first` on.
+/// The calls that fail, and their error: `count` calls from number `first` on.
 #[derive(Clone, Copy)]
 pub struct Fault {
     pub call: &'static str,
@@ -18,7 +19,7 @@ pub struct Fault {
     pub errno: i32,
 }
 
-/// From the first one on.
+/// All calls from the first on.
 pub const EVER: u32 = 1_000_000;
 
 /// How the program ended, and what it wrote to stderr.
@@ -33,7 +34,7 @@ impl Ended {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// How, in words.
+    /// Describes the end in words.
     pub fn how(&self) -> String {
         match self.status {
             None => "hung".to_owned(),
@@ -44,8 +45,8 @@ impl Ended {
     }
 }
 
-/// The program, with a library that makes calls fail. What the runtime and std read isn't set, but
-/// for what the caller sets.
+/// Returns the program, with a library that makes calls fail. Variables that the runtime and std
+/// read are unset, except for those that the caller sets.
 pub fn program(part: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_program"));
     command.args(part).env("LD_PRELOAD", env!("PRELOAD"));

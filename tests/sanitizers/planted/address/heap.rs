@@ -15,7 +15,7 @@ pub mod freed_by_another {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: `right` frees it later. Not kept in `bug`: that is the bug.
+        // SAFETY: `right` frees it later. `bug` breaks this: that is the bug.
         assert_eq!(unsafe { number.get().read_volatile() }, 7);
     }
 
@@ -57,7 +57,7 @@ pub mod freed_twice {
 
     #[inline(never)]
     fn frees_again(number: Alias<u64>) {
-        // SAFETY: `right` has two boxes. Not kept in `bug`: that is the bug.
+        // SAFETY: `right` has two boxes. `bug` breaks this: that is the bug.
         drop(unsafe { Box::from_raw(number.get()) });
     }
 
@@ -86,7 +86,7 @@ mod beyond_the_end {
     #[inline(never)]
     fn fills(buffer: Alias<u8>, length: usize) {
         for i in 0..length {
-            // SAFETY: in `right` the buffer is as long. Not kept in `bug`: that is the bug.
+            // SAFETY: in `right` the buffer is as long. `bug` breaks this: that is the bug.
             unsafe { buffer.get().add(i).write_volatile(1) };
         }
     }
@@ -120,7 +120,7 @@ mod sent_and_dropped {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: `right` reads before it sends. Not kept in `bug`: that is the bug.
+        // SAFETY: `right` reads before it sends. `bug` breaks this: that is the bug.
         assert_eq!(unsafe { number.get().read_volatile() }, 7);
     }
 

@@ -1,5 +1,5 @@
-//! Where a goroutine may be, or have been, when it writes beyond an array on its stack. The array
-//! is there all the time.
+//! Places where a goroutine may be, or have been, when it writes beyond an array on its stack. The
+//! array exists all the time.
 
 programs! {
     after_a_park after_a_preemption after_a_panic in_a_coroutine in_blocking with_shared_locals on_a_thread
@@ -7,7 +7,7 @@ programs! {
 
 use std::hint::black_box;
 
-/// An array on the stack, and what is done meanwhile; then `length` bytes of it are written.
+/// Makes an array on the stack, calls `meanwhile`, and then writes `length` bytes of the array.
 fn with_an_array(length: usize, meanwhile: impl FnOnce(), writes: fn(*mut u8, usize)) {
     let mut array = [0; LENGTH];
     let start = black_box(&mut array).as_mut_ptr();
@@ -19,13 +19,13 @@ fn with_an_array(length: usize, meanwhile: impl FnOnce(), writes: fn(*mut u8, us
 const LENGTH: usize = 24;
 const TOO_LONG: usize = LENGTH + 1;
 
-/// Defines the function that writes, for each program its own: reports name it.
+/// Defines the function that writes. Each program has its own, because reports name it.
 macro_rules! writer {
     ($name:ident) => {
         #[inline(never)]
         fn $name(start: *mut u8, length: usize) {
             for i in 0..length {
-                // SAFETY: in `right` the array is as long. Not kept in `bug`: that is the bug.
+                // SAFETY: in `right` the array is as long. `bug` breaks this: that is the bug.
                 unsafe { start.add(i).write_volatile(1) };
             }
         }
@@ -243,7 +243,7 @@ mod with_shared_locals {
     }
 }
 
-/// It is no goroutine, but a thread that has waited as one does.
+/// It isn't a goroutine, but a thread that has waited like one.
 mod on_a_thread {
     use std::thread;
 

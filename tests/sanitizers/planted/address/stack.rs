@@ -1,4 +1,4 @@
-//! What is done to the stacks of goroutines.
+//! Bugs with the stacks of goroutines.
 
 programs! {
     beyond_an_array after_the_return after_the_scope of_a_dead_goroutine
@@ -19,7 +19,7 @@ mod beyond_an_array {
         let mut array = [0_u8; 24];
         let start = black_box(&mut array).as_mut_ptr();
         for i in 0..length {
-            // SAFETY: in `right` the array is as long. Not kept in `bug`: that is the bug.
+            // SAFETY: in `right` the array is as long. `bug` breaks this: that is the bug.
             unsafe { start.add(i).write_volatile(1) };
         }
         assert_eq!(array, [1; 24]);
@@ -48,7 +48,7 @@ mod after_the_return {
 
     #[inline(never)]
     fn reads(number: Alias<u64>) {
-        // SAFETY: in `right` the local is there. Not kept in `bug`: that is the bug.
+        // SAFETY: in `right` the local is there. `bug` breaks this: that is the bug.
         assert_eq!(unsafe { number.get().read_volatile() }, 7);
     }
 
@@ -104,8 +104,8 @@ mod after_the_scope {
     }
 }
 
-/// A goroutine tells another one of an array on its stack, and ends. It is too large for the
-/// sanitizer to have it elsewhere.
+/// A goroutine passes the address of an array on its stack to another, and ends. The array is too
+/// large for the sanitizer to put it elsewhere.
 mod of_a_dead_goroutine {
     use std::hint::black_box;
     use std::time::Duration;
@@ -123,11 +123,11 @@ mod of_a_dead_goroutine {
 
     #[inline(never)]
     fn reads(array: Alias<[u8; LARGE]>) {
-        // SAFETY: `right` ends its goroutine later. Not kept in `bug`: that is the bug.
+        // SAFETY: `right` ends its goroutine later. `bug` breaks this: that is the bug.
         assert_eq!(unsafe { array.get().cast::<u8>().read_volatile() }, 7);
     }
 
-    /// A goroutine's function: what it has sent lives until the other channel is closed.
+    /// The goroutine's function: the array lives until the other channel is closed.
     #[inline(never)]
     fn lends_an_array(out: Sender<Alias<[u8; LARGE]>>, end: Receiver<()>) {
         let mut array = [7; LARGE];
@@ -142,7 +142,7 @@ mod of_a_dead_goroutine {
         let array = rx.recv().unwrap();
         drop(end);
         lender.join().unwrap();
-        // With two P's it is joined a moment before it is off its stack.
+        // With two P's the goroutine is joined a moment before it is off its stack.
         sleep(Duration::from_millis(10));
         reads(array);
     }

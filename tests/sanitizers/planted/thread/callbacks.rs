@@ -25,8 +25,8 @@ mod timer_beside_main {
 
     #[inline(never)]
     fn writes_in_the_timer(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. Not
-        // kept in `bug`.
+        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. `bug`
+        // breaks this.
         unsafe { *number.get() = 8 };
     }
 
@@ -76,8 +76,8 @@ mod canceled {
 
     #[inline(never)]
     fn writes_at_the_end(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. Not
-        // kept in `bug`: that is the bug.
+        // SAFETY: it is never freed, and in `right` nobody else uses it until this is told. `bug`
+        // breaks this: that is the bug.
         unsafe { *number.get() = 8 };
     }
 
@@ -125,14 +125,14 @@ mod in_blocking {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the other has written. Not kept in `bug`: that
+        // SAFETY: it is never freed, and in `right` the other has written. `bug` breaks this: that
         // is the bug.
         unsafe { *number.get() = 7 };
     }
 
     #[inline(never)]
     fn writes_without_a_p(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody else uses it yet. Not kept in `bug`.
+        // SAFETY: it is never freed, and in `right` nobody else uses it yet. `bug` breaks this.
         unsafe { *number.get() = 8 };
     }
 
@@ -169,7 +169,7 @@ mod generator {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the generator waits. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` the generator waits. `bug` breaks this: that is
         // the bug.
         unsafe { *count.get() += 1 };
     }
@@ -177,7 +177,7 @@ mod generator {
     #[inline(never)]
     fn adds_in_the_generator(count: Alias<u64>) {
         // SAFETY: it is never freed, and in `right` the iterating goroutine waits, and nobody else
-        // uses it. Not kept in `bug`.
+        // uses it. `bug` breaks this.
         unsafe { *count.get() += 1 };
     }
 

@@ -18,7 +18,7 @@ mod written_after_the_send {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: main gets it back, and in `right` nobody else has it yet. Not kept in `bug`: that
+        // SAFETY: main gets it back, and in `right` nobody else has it yet. `bug` breaks this: that
         // is the bug.
         unsafe { *number.get() = 8 };
     }
@@ -70,7 +70,7 @@ mod signaled_too_soon {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
         // the bug.
         unsafe { *number.get() = 7 };
     }
@@ -121,7 +121,7 @@ mod buffered_signal {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
         // the bug.
         unsafe { *number.get() = 7 };
     }
@@ -183,7 +183,7 @@ mod selected {
 
     #[inline(never)]
     fn reads(last: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` the server has answered. Not kept in `bug`:
+        // SAFETY: it is never freed, and in `right` the server has answered. `bug` breaks this:
         // that is the bug.
         black_box(unsafe { *last.get() });
     }

@@ -18,7 +18,7 @@ mod done_too_soon {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
         // the bug.
         unsafe { *number.get() = 7 };
     }
@@ -70,7 +70,7 @@ mod handle_dropped {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
         // the bug.
         unsafe { *number.get() = 7 };
     }
@@ -161,7 +161,7 @@ mod beside_a_thread {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` there is a lock. Not kept in `bug`: that is the
+        // SAFETY: it is never freed, and in `right` there is a lock. `bug` breaks this: that is the
         // bug.
         unsafe { *count.get() += 1 };
     }

@@ -16,7 +16,7 @@ mod counter {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` there is a lock. Not kept in `bug`: that is the
+        // SAFETY: it is never freed, and in `right` there is a lock. `bug` breaks this: that is the
         // bug.
         unsafe { *count.get() += 1 };
     }
@@ -56,7 +56,7 @@ mod unlocked_too_soon {
 
     #[inline(never)]
     fn reads_the_sum(sum: Alias<u64>) -> u64 {
-        // SAFETY: it is never freed, and the caller has the lock. Not kept in `bug`, where others
+        // SAFETY: it is never freed, and the caller has the lock. `bug` breaks this, where others
         // write without.
         unsafe { *sum.get() }
     }
@@ -113,7 +113,7 @@ mod read_beside_write {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` this has a lock. Not kept in `bug`: that is the
+        // SAFETY: it is never freed, and in `right` this has a lock. `bug` breaks this: that is the
         // bug.
         unsafe { *number.get() = 7 };
     }
@@ -147,7 +147,7 @@ mod semaphore_of_two {
 
     #[inline(never)]
     fn adds(count: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` there is one permit. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` there is one permit. `bug` breaks this: that is
         // the bug.
         unsafe { *count.get() += 1 };
     }
@@ -265,7 +265,7 @@ mod notified_too_soon {
 
     #[inline(never)]
     fn writes(number: Alias<u64>) {
-        // SAFETY: it is never freed, and in `right` nobody reads yet. Not kept in `bug`: that is
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
         // the bug.
         unsafe { *number.get() = 7 };
     }

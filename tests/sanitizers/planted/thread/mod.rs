@@ -1,6 +1,6 @@
-//! For ThreadSanitizer. In each program two accesses race that both happen for certain, in whatever
-//! order: nothing orders them, and the goroutines, whose memory others would get with an order,
-//! live until both are done.
+//! For ThreadSanitizer. In each program two accesses race. Both are certain to happen, in any
+//! order, because nothing orders them. The goroutines live until both are done: if one ended,
+//! another would get its memory, and that would order the accesses.
 
 pub mod callbacks;
 pub mod channels;

@@ -1,7 +1,7 @@
 //! Waiting for a descriptor: the half of Go's `netpoll.go` that parks. The other half is `netpoll`.
 //!
-//! The `poll_runtime` functions are those that Go's `internal/poll` calls, offered outside as the
-//! raw `netpoll`. Below them are the park, which follows the protocol of `rg` and `wg` that
+//! The `poll_runtime` functions are those that Go's `internal/poll` calls; programs find them in
+//! the raw `netpoll`. Below them are the park, which follows the protocol of `rg` and `wg` that
 //! [`PollDesc`] explains, and the functions of the deadlines' timers.
 //!
 //! - At most one goroutine waits for reading and one for writing: a second is a `throw`. The owner
@@ -9,7 +9,7 @@
 //! - `rg` and `wg` are changed by compare-and-swap and need no lock. The protocol has three sides:
 //!   the goroutine that waits ([`netpollblock`]); the poller (`netpoll/ready.rs`); and the
 //!   goroutine that closes the descriptor, or the timer of a deadline ([`end_waits`]). `loom`
-//!   checks it on this file (`tests/loom`).
+//!   checks the protocol on this file (`tests/loom`).
 //! - `PollDesc.lock` protects deadlines and closing. It is released before a goroutine is made
 //!   ready.
 //! - A thread that closes the descriptor or has a deadline publishes that first, and then looks for
@@ -50,7 +50,7 @@ use crate::runtime::time::modify::{deltimer, modtimer};
 /// `netpoll.go`.
 ///
 /// # Errors
-/// If the kernel can't make an epoll instance or an event descriptor.
+/// The kernel's, if it can't make an epoll instance or an event descriptor.
 #[inline(always)]
 pub fn poll_runtime_poll_server_init() -> io::Result<()> {
     entry_check();
@@ -78,7 +78,7 @@ fn open(fd: RawFd) -> io::Result<&'static PollDesc> {
     check_no_waiters(pd, "runtime: blocked write on free polldesc", "runtime: blocked read on free polldesc");
     pd.fd.set(fd);
     if pd.fdseq.load(Ordering::Relaxed) == 0 {
-        // To set_event_err 0 means any use of the PollDesc.
+        // Not 0: to set_event_err, 0 means any use of the PollDesc.
         pd.fdseq.store(1, Ordering::Relaxed);
     }
     pd.closing.set(false);
@@ -97,7 +97,7 @@ fn open(fd: RawFd) -> io::Result<&'static PollDesc> {
     Ok(pd)
 }
 
-/// Throws if somebody waits for `pd`.
+/// Throws if a goroutine waits for `pd`.
 fn check_no_waiters(pd: &PollDesc, write: &str, read: &str) {
     let waits = |found| found != PD_NIL && found != PD_READY;
     if waits(pd.wg.load(Ordering::SeqCst)) {
@@ -108,8 +108,8 @@ fn check_no_waiters(pd: &PollDesc, write: &str, read: &str) {
     }
 }
 
-/// Ends the registration of a descriptor, before that is closed. Throws if
-/// [`poll_runtime_poll_unblock`] wasn't called, or if somebody waits. Go's
+/// Ends the registration of a descriptor, before the descriptor is closed. Throws if
+/// [`poll_runtime_poll_unblock`] wasn't called, or if a goroutine waits. Go's
 /// `poll_runtime_pollClose`, in `netpoll.go`.
 ///
 /// # Safety
@@ -132,9 +132,9 @@ pub unsafe fn poll_runtime_poll_close(pd: &'static PollDesc) {
     });
 }
 
-/// To be called before an operation is tried: forgets that the descriptor has become ready for
-/// `mode`, and says whether it had. A goroutine that waits for the same mode keeps waiting. (In Go
-/// it would never be woken.) Go's `poll_runtime_pollReset`, in `netpoll.go`.
+/// Forgets that the descriptor has become ready for `mode`, and returns whether it had. To be
+/// called before an operation is tried. A goroutine that waits for the same mode keeps waiting. (In
+/// Go it would never be woken.) Go's `poll_runtime_pollReset`, in `netpoll.go`.
 ///
 /// # Errors
 /// If the descriptor is being closed, its deadline has passed, or the kernel has reported an error.
@@ -165,22 +165,22 @@ pub unsafe fn poll_runtime_poll_wait(pd: &'static PollDesc, mode: Mode) -> Resul
     // SAFETY: the caller is on a goroutine.
     while !unsafe { netpollblock(pd, mode) } {
         netpollcheckerr(pd, mode)?;
-        // The deadline had passed, and was moved before this goroutine ran again: it waits on.
+        // The deadline had passed, and was moved before this goroutine ran again. So it waits on.
     }
     Ok(())
 }
 
-/// Whether there is something to read behind urgent data. If a signal is on its way then, Linux has
-/// a read fail with `EAGAIN` (`tcp_recvmsg_locked`), and doesn't report what it has reported
-/// already: it is to be tried again.
+/// Whether there is something to read behind urgent data. If a signal is pending then, a read fails
+/// with `EAGAIN` (`tcp_recvmsg_locked`), and Linux doesn't report again that the descriptor is
+/// ready. So the caller tries the read again.
 fn at_urgent_data(fd: RawFd) -> bool {
     let both = libc::POLLIN | libc::POLLPRI;
     poll_now(fd, both) & both == both
 }
 
-/// [`poll_runtime_poll_wait`] without a goroutine: one is made, of `later`, and made ready when the
-/// wait is over, or at once if there is nothing to wait for. It may be so for nothing, too. On any
-/// thread, with room.
+/// [`poll_runtime_poll_wait`] for a goroutine that is yet to be made. The goroutine is made from
+/// `later` and made ready when the wait is over, or at once if there is nothing to wait for. The
+/// wakeup may be spurious, too. May be called on any thread, with room on the stack.
 ///
 /// # Safety
 /// As [`poll_runtime_poll_wait`], but [`poll_runtime_poll_close`] isn't called before the goroutine
@@ -195,8 +195,8 @@ pub(crate) unsafe fn poll_runtime_poll_later(pd: &'static PollDesc, mode: Mode, 
     }
 }
 
-/// Ends the wait in progress for `mode`, and later ones, as if the deadline had passed, until
-/// [`poll_runtime_poll_go_on`]. On any thread.
+/// Ends the wait in progress for `mode`, and all later ones until [`poll_runtime_poll_go_on`], as
+/// if the deadline had passed. May be called on any thread.
 pub(crate) fn poll_runtime_poll_end(pd: &PollDesc, mode: Mode) {
     pd.set_ended(mode, true);
     lock(&pd.lock);
@@ -208,9 +208,10 @@ pub(crate) fn poll_runtime_poll_go_on(pd: &PollDesc, mode: Mode) {
     pd.set_ended(mode, false);
 }
 
-/// Sets the deadline for reading, for writing, or for both: `d` nanoseconds from now; 0 is none,
-/// and a negative one has passed already. It holds for operations that wait now, too. Does nothing
-/// once the descriptor is being closed. Go's `poll_runtime_pollSetDeadline`, in `netpoll.go`.
+/// Sets the deadline for reading, for writing, or for both to `d` nanoseconds from now. 0 means no
+/// deadline, and a negative `d` means one that has passed. The deadline holds for operations that
+/// wait now, too. Does nothing once the descriptor is being closed. Go's
+/// `poll_runtime_pollSetDeadline`, in `netpoll.go`.
 ///
 /// # Safety
 /// On a goroutine, or on g0 of an M with a P, which gets the timers.
@@ -247,7 +248,7 @@ fn set_deadline(pd: &'static PollDesc, d: i64, read: bool, write: bool) {
     end_waits(pd, rd < 0, wd < 0);
 }
 
-/// Sets `t` to call `f` at `when`, or stops it if `when` isn't positive. Does nothing if it is set
+/// Sets `t` to call `f` at `when`, or stops it if `when` isn't positive. Does nothing if `t` is set
 /// and the deadline hasn't `changed`. The lock is held.
 fn set_timer(
     pd: &'static PollDesc,
@@ -262,7 +263,8 @@ fn set_timer(
         return;
     }
     if is_set {
-        // The timer may have fired and wait for the lock: with another number it does nothing.
+        // The timer may have fired, and its function may be waiting for the lock. With another
+        // number, the function does nothing.
         seq.set(seq.get().wrapping_add(1));
     }
     if when > 0 {
@@ -302,7 +304,7 @@ fn unblock(pd: &'static PollDesc) {
     end_waits(pd, true, true);
 }
 
-/// The error, if any, that makes a wait for `mode` pointless. Go's `netpollcheckerr`.
+/// Returns the error, if any, that makes a wait for `mode` pointless. Go's `netpollcheckerr`.
 #[inline(always)]
 fn netpollcheckerr(pd: &PollDesc, mode: Mode) -> Result<(), PollError> {
     let info = pd.info();
@@ -322,27 +324,27 @@ fn netpollcheckerr(pd: &PollDesc, mode: Mode) -> Result<(), PollError> {
     }
 }
 
-/// Whether an error is all that the kernel reports now. An event may be from the middle of a
-/// change: while a connection is reset, its error is there before its end. Go believes the event.
+/// Whether an error is all that the kernel reports now. An event may come in the middle of a
+/// change: when a connection is reset, its error appears before its end. Go believes the event.
 #[cold]
 fn has_only_an_error(pd: &PollDesc) -> bool {
     let all = libc::POLLIN | libc::POLLOUT | libc::POLLPRI | libc::POLLRDHUP;
     with_room(|| poll_now(pd.fd.get(), all) == libc::POLLERR)
 }
 
-/// Forgets that the descriptor has become ready for `mode`, and says whether it had: the caller is
-/// about to try its operation, and will see.
+/// Forgets that the descriptor has become ready for `mode`, and returns whether it had. The caller
+/// is about to try its operation, and finds out.
 #[inline(always)]
 fn forget_ready(pd: &PollDesc, mode: Mode) -> bool {
     let semaphore = pd.semaphore(mode);
-    // SeqCst, and so done before the caller tries: after that, it would drop what the kernel
-    // reports of later bytes. Only PD_READY is changed: a G that somebody else has parked there
-    // must stay to be found.
+    // SeqCst, so that it happens before the caller tries: afterwards it would drop the kernel's
+    // report of later bytes. Only PD_READY is changed: a G that has parked there must stay to be
+    // found.
     semaphore.load(Ordering::Relaxed) == PD_READY && cas(semaphore, PD_READY, PD_NIL)
 }
 
 /// Parks the running goroutine until the descriptor is ready for `mode`, or until a deadline or a
-/// close; says whether it is ready. It throws if another goroutine waits for the same mode. Go's
+/// close. Returns whether it is ready. Throws if another goroutine waits for the same mode. Go's
 /// `netpollblock`.
 ///
 /// # Safety
@@ -361,9 +363,9 @@ unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
             throw("runtime: double wait");
         }
     }
-    // A close or a deadline is first published in `info`, and then looks at the semaphore. Here the
-    // semaphore was written first, and `info` is read then. All of that is SeqCst, so one of the
-    // two sees the other.
+    // A thread that closes or sets a deadline first publishes that in `info`, and then looks at the
+    // semaphore. This goroutine has written the semaphore first, and reads `info` then. All of that
+    // is SeqCst, so one of the two sees the other.
     if netpollcheckerr(pd, mode).is_ok() {
         let semaphore = ptr::from_ref(semaphore).cast_mut().cast();
         let (reason, trace_reason) = (WaitReason::IOWait, TraceBlockReason::Net);
@@ -371,7 +373,7 @@ unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
         // returns false, the G wasn't put there, so nobody can have made it ready.
         unsafe { gopark(Some(netpollblockcommit), semaphore, reason, trace_reason, 5) };
     }
-    // Also where it hasn't parked: the poller may have put PD_READY there since.
+    // Done also if the goroutine hasn't parked: the poller may have put PD_READY there since.
     let old = semaphore.swap(PD_NIL, Ordering::SeqCst);
     if old > PD_WAIT {
         throw("runtime: corrupted polldesc");
@@ -388,18 +390,19 @@ unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> b
     // SAFETY: it is a field of a PollDesc, and these are never freed.
     let parked = cas(unsafe { &*semaphore.cast::<AtomicPtr<G>>() }, PD_WAIT, gp);
     if parked {
-        // So that an M without work sleeps in the poller.
+        // Makes an M without work sleep in the poller.
         netpoll_adjust_waiters(1);
     }
     parked
 }
 
-/// Puts `later` where a goroutine that parks would be, unless the descriptor is ready for `mode`,
-/// or a wait for that is pointless; says whether it has. Then whoever ends the wait has it. It
-/// throws as [`netpollblock`] does.
+/// Puts `later` into the semaphore, where a goroutine that parks would be, unless the descriptor is
+/// ready for `mode` or a wait is pointless. Returns whether it did. If so, the thread that ends the
+/// wait owns `later`. Throws as [`netpollblock`] does.
 fn netpolllater(pd: &PollDesc, mode: Mode, later: Waiter) -> bool {
-    // A close and a deadline are published before they look at the semaphore, with the lock held.
-    // So either they are seen here, or they find what is put there.
+    // A thread that closes or sets a deadline holds the lock, publishes that, and then looks at the
+    // semaphore. So either this sees the close or the deadline, or that thread finds what is put
+    // there.
     lock(&pd.lock);
     let waits = netpollcheckerr(pd, mode).is_ok() && {
         let (semaphore, later) = (pd.semaphore(mode), later.in_semaphore());
@@ -424,13 +427,13 @@ fn end_waits(pd: &PollDesc, read: bool, write: bool) {
     let wg = if write { netpollunblock(pd, Mode::Write, false, &mut delta) } else { None };
     unlock(&pd.lock);
     for waiter in rg.into_iter().chain(wg) {
-        // SAFETY: it was taken out, the lock is released, and who ends a wait has room.
+        // SAFETY: it was taken out, the lock is released, and a thread that ends a wait has room.
         goready(unsafe { waiter.goroutine() });
     }
     netpoll_adjust_waiters(delta);
 }
 
-/// A timer has fired: ends the waits, unless the deadline was moved since. Go's
+/// Ends the waits when a timer has fired, unless the deadline was moved since. Go's
 /// `netpolldeadlineimpl`.
 fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: bool) {
     lock(&pd.lock);
@@ -455,7 +458,7 @@ fn netpolldeadlineimpl(pd: &'static PollDesc, seq: usize, read: bool, write: boo
     end_waits(pd, read, write);
 }
 
-/// The argument of the timers.
+/// Returns the `PollDesc` of a timer's argument.
 ///
 /// # Safety
 /// It came from [`PollDesc::as_arg`].
@@ -464,19 +467,19 @@ unsafe fn poll_desc<'a>(arg: *mut c_void) -> &'a PollDesc {
     unsafe { &*arg.cast() }
 }
 
-/// The deadline for both has passed. Go's `netpollDeadline`.
+/// Called when the deadline for both has passed. Go's `netpollDeadline`.
 unsafe extern "C" fn netpoll_deadline(arg: *mut c_void, seq: usize) {
     // SAFETY: set_timer has given the timer `pd.as_arg()`.
     netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, true, true);
 }
 
-/// The read deadline has passed. Go's `netpollReadDeadline`.
+/// Called when the read deadline has passed. Go's `netpollReadDeadline`.
 unsafe extern "C" fn netpoll_read_deadline(arg: *mut c_void, seq: usize) {
     // SAFETY: set_timer has given the timer `pd.as_arg()`.
     netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, true, false);
 }
 
-/// The write deadline has passed. Go's `netpollWriteDeadline`.
+/// Called when the write deadline has passed. Go's `netpollWriteDeadline`.
 unsafe extern "C" fn netpoll_write_deadline(arg: *mut c_void, seq: usize) {
     // SAFETY: set_timer has given the timer `pd.as_arg()`.
     netpolldeadlineimpl(unsafe { poll_desc(arg) }, seq, false, true);

@@ -1,4 +1,5 @@
-//! How many goroutines are parked on descriptors, and what comes of the end of the last wait.
+//! The number of goroutines that are parked on descriptors, and what happens when the last wait
+//! ends.
 
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::sched;
@@ -15,8 +16,8 @@ pub(in crate::runtime) fn netpoll_any_waiters() -> bool {
 /// `netpollAdjustWaiters`.
 ///
 /// When a close or a deadline has ended the last wait, an M that sleeps in the poller without a
-/// time limit has nothing to wait for. Go leaves it there, and so doesn't notice a deadlock; here
-/// it is woken.
+/// time limit has nothing to wait for. Go leaves the M there, and so doesn't notice a deadlock.
+/// Here the M is woken.
 pub(in crate::runtime) fn netpoll_adjust_waiters(delta: i32) {
     if delta != 0
         && NETPOLL_WAITERS.fetch_add(delta, Ordering::SeqCst) + delta == 0

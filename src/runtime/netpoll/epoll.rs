@@ -29,8 +29,8 @@ static EPFD: AtomicI32 = AtomicI32::new(-1);
 /// The event descriptor that ends a poll when it is written to. Go's `netpollBreakRd` and
 /// `netpollBreakWr`; its `netpollEventFd` since 1.23.
 static NETPOLL_EVENT_FD: AtomicI32 = AtomicI32::new(-1);
-/// 1 from a call of [`netpoll_break`] until a poll has ended by it. Without epoll, a poll sleeps on
-/// this word as a futex. Go's `netpollWakeSig`.
+/// 1 from a call of [`netpoll_break`] until that call has ended a poll. Without epoll, a poll
+/// sleeps on this word as a futex. Go's `netpollWakeSig`.
 static NETPOLL_WAKE_SIG: AtomicU32 = AtomicU32::new(0);
 /// Set if there is no `epoll_pwait2` and time limits are in milliseconds: before Linux 5.11, and in
 /// sandboxes.
@@ -106,9 +106,9 @@ fn set_busy_poll(epfd: RawFd) {
 
 /// Ends the sleep of an M that has found no epoll instance. Called after [`netpollinit`].
 ///
-/// A thread that breaks a poll at the same time may have found no instance either, and then wakes
-/// only that M. So the event is written in any case, and ends the first poll. A thread that finds
-/// the 0 that the woken M leaves also finds the instance.
+/// A thread that breaks a poll at the same time may have found no instance either, and then only
+/// wakes that M. So this writes the event in any case, which ends the first poll. The woken M
+/// leaves a 0, and a thread that finds the 0 also finds the instance.
 pub(super) fn end_sleep_without_epoll() {
     NETPOLL_WAKE_SIG.store(1, Ordering::SeqCst);
     futexwakeup(&NETPOLL_WAKE_SIG, 1);
@@ -144,9 +144,9 @@ pub(in crate::runtime) fn netpollclose(fd: RawFd) {
 }
 
 /// Makes the kernel report when `fd` is ready for one of `events` or has an error. The other bits
-/// of `events` (`EPOLLONESHOT`, `EPOLLET`) set the manner. `registered` says whether the number was
-/// registered before, as far as the caller knows. Returns whether it was: if not, the number is
-/// another description's by now. There is an epoll instance.
+/// of `events` (`EPOLLONESHOT`, `EPOLLET`) set how. `registered` says whether the caller believes
+/// `fd` to be registered already. Returns whether it was: if not, the number belongs to another
+/// description by now. There must be an epoll instance.
 ///
 /// # Errors
 /// The kernel's: `EPERM` if the descriptor can't be polled, `EEXIST` if a `PollDesc` has it.
@@ -204,9 +204,9 @@ fn write_event() {
 fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io::Result<usize> {
     let (epfd, first) = (epfd(), events.as_mut_ptr().cast::<epoll_event>());
     if delay > 0 && !MILLISECONDS_ONLY.load(Ordering::Relaxed) {
-        // To end several waits at once the kernel may be late by a thousandth of a limit, or by 50
-        // µs if that is more. A long limit is made shorter by a thousandth; the caller waits again
-        // for the rest.
+        // To end several waits at once, the kernel may be late by a thousandth of the limit, or by
+        // 50 µs if that is more. A long limit is made shorter by a thousandth; the caller waits
+        // again for the rest.
         let limit = if delay < LONG_DELAY { delay } else { delay - delay / 1000 };
         let limit = libc::timespec { tv_sec: limit / 1_000_000_000, tv_nsec: limit % 1_000_000_000 };
         // SAFETY: the kernel reads the limit, and writes at most EVENTS events, for which `events`
@@ -230,10 +230,10 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
     check(n as libc::c_int).map(|n| n as usize)
 }
 
-/// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds. 0
-/// doesn't wait, and a negative `delay` is no limit. It may return sooner. Returns the goroutines
-/// to be made ready, and the number to pass to
-/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) then, which is 0 if there are no
+/// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds. If
+/// `delay` is 0, doesn't wait; if it is negative, waits without a limit. May return early. Returns
+/// the goroutines to make ready, and the number to pass to
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) afterwards, which is 0 if there are no
 /// goroutines. The poller must have been made. Go's `netpoll`.
 pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
     let to_run = GQueue::default();
@@ -249,7 +249,7 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
                 eprintln!("runtime: epollwait on fd {} failed with {error}", epfd());
                 throw("runtime: netpoll failed");
             }
-            // The caller computes the time that is left.
+            // The caller computes the remaining time.
             Err(_) if delay > 0 => return (to_run.pop_list(), 0),
             Err(_) => {}
         }
@@ -282,8 +282,8 @@ pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
 fn sleep_without_epoll(delay: i64) {
     if delay != 0 {
         futexsleep(&NETPOLL_WAKE_SIG, 0, delay);
-        // SeqCst, as all other accesses: see end_sleep_without_epoll. The event of that is left to
-        // the first poll.
+        // SeqCst, as all other accesses: see end_sleep_without_epoll. The event that
+        // end_sleep_without_epoll writes is left to the first poll.
         NETPOLL_WAKE_SIG.swap(0, Ordering::SeqCst);
     }
 }
@@ -294,7 +294,7 @@ fn end_of_break() {
     let event_fd = NETPOLL_EVENT_FD.load(Ordering::Relaxed);
     // SAFETY: the kernel writes the eight bytes of `count`. (It doesn't block: EFD_NONBLOCK.)
     unsafe { syscall!(SYS_read, event_fd, &raw mut count, size_of::<u64>()) };
-    // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before: the M
-    // that has just been woken sees it.
+    // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before. The M
+    // that was just woken sees that timer.
     NETPOLL_WAKE_SIG.store(0, Ordering::SeqCst);
 }

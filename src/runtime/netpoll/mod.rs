@@ -1,4 +1,4 @@
-//! The half of the poller that doesn't park: descriptors, and the kernel's events of them. Go's
+//! The half of the poller that doesn't park: descriptors, and the kernel's events for them. Go's
 //! `netpoll_epoll.go`, and the half of `netpoll.go` that the scheduler calls. The half that parks
 //! is `pollwait`.
 //!
@@ -25,7 +25,7 @@
 //!   and then subtracts them from the number of waiters. A call with a limit other than 0 is made
 //!   without a P.
 //! - A `PollDesc`'s memory stays a `PollDesc` forever, since the kernel has its address. `fdseq`
-//!   tells events of earlier uses apart.
+//!   tells the events of an earlier use apart.
 //!
 //! # Files
 //!
@@ -97,7 +97,7 @@ pub(in crate::runtime) fn netpoll_init_for_timers() {
     }
 }
 
-/// Makes M's poll that have nothing else to do.
+/// Lets M's that have nothing else to do poll.
 ///
 /// Until then `lastpoll` is 0, which means that an M is polling. (Go sets it when the scheduler
 /// starts.) So a program without timers and descriptors wakes no M to poll.
@@ -178,8 +178,8 @@ impl PollCache {
     /// Takes `pd` back. Go's `pollCache.free`.
     pub(in crate::runtime) fn free(&self, pd: &'static PollDesc) {
         lock(&pd.lock);
-        // With another `fdseq`, events of this use that an M polls right now are stale and make no
-        // goroutine ready.
+        // The new `fdseq` makes events stale that an M polls right now: they make no goroutine
+        // ready.
         let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);
         pd.fdseq.store(fdseq, Ordering::SeqCst);
         pd.publish_info();

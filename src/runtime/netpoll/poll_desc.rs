@@ -52,7 +52,7 @@ impl std::error::Error for PollError {}
 
 /// In `rg` and `wg`: not ready, and nobody waits. Go's `pdNil`.
 pub(in crate::runtime) const PD_NIL: *mut G = ptr::null_mut();
-/// The descriptor has become ready, and nobody has used that yet. Go's `pdReady`.
+/// The descriptor has become ready, and no goroutine has noticed yet. Go's `pdReady`.
 pub(in crate::runtime) const PD_READY: *mut G = ptr::without_provenance_mut(1);
 /// A goroutine is about to park. Go's `pdWait`.
 pub(in crate::runtime) const PD_WAIT: *mut G = ptr::without_provenance_mut(2);
@@ -73,7 +73,7 @@ pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 /// - `PD_WAIT`: a goroutine is about to park. When the goroutine is off its stack, its G replaces
 ///   `PD_WAIT`, unless the semaphore has changed by then: to `PD_READY`, or to `PD_NIL` after a
 ///   deadline or a close.
-/// - a G that has parked. The thread that replaces the G makes it ready.
+/// - a G that has parked. The thread that replaces the G in the semaphore makes the G ready.
 /// - a `Later`, with a bit beside its address. The thread that replaces the `Later` makes the
 ///   goroutine, and makes that goroutine ready.
 ///
@@ -92,7 +92,7 @@ pub struct PollDesc {
     pub(in crate::runtime) rg: AtomicPtr<G>,
     /// For writing, likewise.
     pub(in crate::runtime) wg: AtomicPtr<G>,
-    /// Protects what follows.
+    /// Protects the fields below.
     pub(in crate::runtime) lock: Mutex,
     /// The descriptor is being closed.
     pub(in crate::runtime) closing: Cell<bool>,
@@ -100,7 +100,8 @@ pub struct PollDesc {
     pub(in crate::runtime) user: Cell<u32>,
     /// Counts the settings of the read deadline: a timer of an earlier one is stale.
     pub(in crate::runtime) rseq: Cell<usize>,
-    /// The timer of the read deadline, or of both deadlines; its `f` is set while the timer is.
+    /// The timer of the read deadline, or of both deadlines. Its `f` isn't None while the timer is
+    /// set.
     pub(in crate::runtime) rt: Timer,
     /// The read deadline in nanoseconds of the clock; -1 if it has passed, 0 if there is none.
     pub(in crate::runtime) rd: Cell<i64>,
@@ -110,7 +111,7 @@ pub struct PollDesc {
     pub(in crate::runtime) wt: Timer,
     /// The write deadline, as `rd`.
     pub(in crate::runtime) wd: Cell<i64>,
-    /// Itself: what the timers point to in Go.
+    /// A pointer to this `PollDesc`. In Go the timers point to this field.
     pub(in crate::runtime) self_: Link<PollDesc>,
 }
 
@@ -169,13 +170,14 @@ impl PollDesc {
         self.set_event(POLL_EVENT_ERR, b, seq);
     }
 
-    /// Sets likewise whether there may be something to read that the kernel won't report again.
+    /// Sets whether there may be something to read that the kernel won't report again. Does nothing
+    /// if `seq` is neither 0 nor the present `fdseq`.
     pub(in crate::runtime) fn set_event_last(&self, b: bool, seq: usize) {
         self.set_event(POLL_EVENT_LAST, b, seq);
     }
 
-    /// Sets whether the wait in progress is to end as if its deadline had passed, and others as
-    /// well until this is taken back.
+    /// With `b`, the wait in progress for `mode` and all later ones end as if their deadline had
+    /// passed. Without `b`, takes that back.
     pub(in crate::runtime) fn set_ended(&self, mode: Mode, b: bool) {
         let bit = match mode {
             Mode::Read => POLL_ENDED_READ,
@@ -199,7 +201,7 @@ impl fmt::Debug for PollDesc {
     }
 }
 
-/// The bits of `fdseq` that are in a [`PollInfo`].
+/// Returns the bits of `fdseq` that are in a [`PollInfo`].
 fn info_seq(fdseq: usize) -> u32 {
     fdseq as u32 & POLL_FD_SEQ_MASK
 }
@@ -217,9 +219,9 @@ const POLL_EXPIRED_WRITE_DEADLINE: u32 = 1 << 3;
 const POLL_FD_SEQ: u32 = 4;
 const POLL_FD_SEQ_BITS: u32 = 20;
 const POLL_FD_SEQ_MASK: u32 = (1 << POLL_FD_SEQ_BITS) - 1;
-/// The bit above those of `fdseq`. Go has none like it.
+/// The bit above the bits of `fdseq`. Go has no such bit.
 const POLL_EVENT_LAST: u32 = 1 << (POLL_FD_SEQ + POLL_FD_SEQ_BITS);
-/// Nor like these.
+/// Go has no bits like these two either.
 const POLL_ENDED_READ: u32 = POLL_EVENT_LAST << 1;
 const POLL_ENDED_WRITE: u32 = POLL_EVENT_LAST << 2;
 
@@ -268,7 +270,7 @@ impl Waiter {
         Waiter(later.map_addr(|addr| addr | LATER).cast())
     }
 
-    /// The waiter that was found in a semaphore.
+    /// The waiter that the caller has found in a semaphore.
     pub(super) fn found(semaphore: *mut G) -> Self {
         Waiter(semaphore)
     }
@@ -278,7 +280,8 @@ impl Waiter {
         self.0
     }
 
-    /// The goroutine, to be made ready. The caller holds no lock, and has room on its stack.
+    /// Returns the goroutine, to be made ready. The caller holds no lock, and has room on its
+    /// stack.
     ///
     /// # Safety
     /// The caller has taken the waiter out of the semaphore, or has never put it there, so no other
@@ -301,10 +304,10 @@ impl Waiter {
 /// goroutine's data.
 #[repr(C, align(8))]
 pub(crate) struct Later {
-    /// Makes the goroutine, which waits to be made ready, and takes ownership of the struct that
-    /// contains this.
+    /// Makes the goroutine, for the caller to make ready. Takes ownership of the struct that
+    /// contains this `Later`.
     pub(crate) make: unsafe fn(*mut Later) -> &'static G,
 }
 
-/// A bit beside the address of a [`Later`]. The constants of a semaphore are less than that.
+/// A bit beside the address of a [`Later`]. The constants of a semaphore are smaller.
 const LATER: usize = 4;

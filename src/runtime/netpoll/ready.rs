@@ -1,12 +1,12 @@
-//! From the kernel's event to the goroutines whose waits it ends: part of Go's `netpoll_epoll.go`,
-//! `tagptr_64bit.go`, and Go's `netpollready` and `netpollunblock`.
+//! From the kernel's event to the goroutines whose waits the event ends: parts of Go's
+//! `netpoll_epoll.go` and `tagptr_64bit.go`, and Go's `netpollready` and `netpollunblock`.
 //!
 //! An event carries 64 bits of our choice: the address of the [`PollDesc`], and beside it the low
 //! bits of its `fdseq`. If `fdseq` has changed since, the event is of a descriptor that was closed.
 //!
-//! A deadline or a close ends waits by [`netpollunblock`], too. It takes the goroutine that has
-//! parked out of the semaphore, for the caller to make ready. For a goroutine that has yet to park,
-//! the mark [`PD_READY`] is left. A goroutine that is yet to be made is made.
+//! A deadline or a close ends waits by [`netpollunblock`], too. That function takes a goroutine
+//! that has parked out of the semaphore, for the caller to make ready. For a goroutine that has yet
+//! to park, an event leaves the mark [`PD_READY`]. A goroutine that is yet to be made is made.
 //!
 //! `loom` checks this file together with `pollwait.rs` (`tests/loom`).
 
@@ -21,14 +21,15 @@ use crate::runtime::netpoll::poll_desc::{
     Mode, PD_NIL, PD_READY, PD_WAIT, PollDesc, TAGGED_POINTER_BITS, Waiter,
 };
 
-/// The address of `pd`, and the low bits of `tag` beside it. Go's `taggedPointerPack`, in
+/// Returns the address of `pd` with the low bits of `tag` beside it. Go's `taggedPointerPack`, in
 /// `tagptr_64bit.go`.
 pub(super) fn tagged_pointer_pack(pd: &'static PollDesc, tag: usize) -> u64 {
     let addr = ptr::from_ref(pd).expose_provenance() as u64;
     addr << (TAGGED_POINTER_BITS - 3) | tag as u64 & ((1 << TAGGED_POINTER_BITS) - 1)
 }
 
-/// The reverse of [`tagged_pointer_pack`]. Go's `taggedPointer.pointer` and `taggedPointer.tag`.
+/// Returns the arguments of [`tagged_pointer_pack`]. Go's `taggedPointer.pointer` and
+/// `taggedPointer.tag`.
 ///
 /// # Safety
 /// [`tagged_pointer_pack`] has made `data`.
@@ -39,8 +40,8 @@ unsafe fn tagged_pointer_unpack(data: u64) -> (&'static PollDesc, usize) {
     (pd, data as usize & ((1 << TAGGED_POINTER_BITS) - 1))
 }
 
-/// Does what one event asks for: adds the goroutines that were parked on the descriptor to
-/// `to_run`, unless the event is of a descriptor that was closed. Returns what to pass to
+/// Handles one event: adds the goroutines that were parked on the descriptor to `to_run`, unless
+/// the event is of a descriptor that was closed. Returns the number to pass to
 /// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once they are ready. Part of Go's
 /// `netpoll`.
 ///
@@ -57,14 +58,14 @@ pub(super) unsafe fn netpollevent(to_run: &GQueue, events: u32, data: u64) -> i3
     }
     pd.set_event_err(events == EPOLLERR as u32, tag);
     if has(EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI) {
-        // Before a goroutine is made ready, as that asks for it after its read.
+        // Set before a goroutine is made ready, since the goroutine asks for it after its read.
         pd.set_event_last(true, tag);
     }
     netpollready(to_run, pd, read, write)
 }
 
 /// Called when the descriptor is ready for reading, or writing, or both: adds the goroutines that
-/// were parked to `to_run`. That is a queue where Go has a stack, so the goroutine that became
+/// were parked to `to_run`. `to_run` is a queue where Go has a stack, so the goroutine that became
 /// ready first runs first. Returns the number to pass to
 /// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) once the goroutines are ready. Go's
 /// `netpollready`.
@@ -81,7 +82,7 @@ pub(super) fn netpollready(to_run: &GQueue, pd: &PollDesc, read: bool, write: bo
 }
 
 /// Ends a wait for `mode`: the descriptor is ready (`ioready`), or a deadline or a close has come.
-/// Returns the waiter, for the caller to make ready, and subtracts 1 from `delta` for it.
+/// Returns the waiter, if any, for the caller to make ready, and then subtracts 1 from `delta`.
 /// Afterwards the caller passes `delta` to
 /// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters). Go's `netpollunblock`.
 pub(in crate::runtime) fn netpollunblock(
@@ -93,7 +94,8 @@ pub(in crate::runtime) fn netpollunblock(
     let semaphore = pd.semaphore(mode);
     loop {
         let old = semaphore.load(Ordering::SeqCst);
-        // A deadline or a close leaves no mark here: a goroutine that comes finds it in `info`.
+        // A deadline or a close leaves no mark here: a goroutine that comes later finds it in
+        // `info`.
         if old == PD_READY || old == PD_NIL && !ioready {
             return None;
         }

@@ -1,6 +1,6 @@
-//! The lists of what a P keeps for its next use: counting the G's on them, which tells how many
-//! goroutines there are (Go's `gcount`), and emptying them. What is on them goes to the shared
-//! lists when the P is destroyed, idle, or asked to give it away.
+//! The lists of free objects that a P keeps. This file counts the G's on them, which tells how many
+//! goroutines there are (Go's `gcount`), and empties them. The objects go to the shared lists when
+//! the P is destroyed, is idle, or was asked to give them away.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -13,17 +13,18 @@ use crate::runtime::mem::cache::Cache;
 use crate::runtime::mem::segment::stackcache_clear;
 use crate::runtime::p::procs::procs;
 
-/// How often the counts are read for one estimate, at most.
+/// The maximum number of times that the counts are read for one estimate.
 const MOST_READINGS: u32 = 8;
 
-/// How many goroutines there are that have not ended; a moment's estimate. Go's `gcount`.
+/// Returns an estimate of how many goroutines haven't ended. Go's `gcount`.
 pub(crate) fn gcount() -> i32 {
     let (all, unused) = settled(counts);
     (all as i32 - unused).max(0)
 }
 
-/// What `read` returns twice in a row, or at last. One reading is no moment: a G that is added, or
-/// goes from one list to another, between the loads of two counts is in both, or in none.
+/// Returns the first value that `read` returns twice in a row, or else the last one. A single
+/// reading isn't of one moment: a G that is added or changes lists between the loads of two counts
+/// is in both counts, or in neither.
 fn settled<T: PartialEq>(mut read: impl FnMut() -> T) -> T {
     let mut last = read();
     for _ in 1..MOST_READINGS {
@@ -36,9 +37,10 @@ fn settled<T: PartialEq>(mut read: impl FnMut() -> T) -> T {
     last
 }
 
-/// How many G's there are, and how many of them are no goroutines.
+/// Returns how many G's there are, and how many of them are no goroutines.
 fn counts() -> (usize, i32) {
-    // First: what is handed back meanwhile counts too often then, and not too seldom.
+    // Read first: a G that is handed back meanwhile then counts as a goroutine too many, and not as
+    // one too few.
     let all = allglen();
     let count = |n: &AtomicI32| n.load(Ordering::Relaxed);
     let mut unused = count(&sched().g_free.n) + count(&sched().ngsys) + count(&sched().ext.n_held);
@@ -51,8 +53,8 @@ fn counts() -> (usize, i32) {
     (all, unused)
 }
 
-/// Empties the lists of `pp`, this M's P, which [`gfput`](crate::runtime::g::gfree::gfput) has
-/// found asked to.
+/// Empties the lists of `pp`, this M's P. [`gfput`](crate::runtime::g::gfree::gfput) calls it when
+/// it finds that the P was asked to give its lists away.
 #[cold]
 #[inline(never)]
 pub(in crate::runtime) fn purge_as_asked(pp: Option<&P>) {
@@ -61,8 +63,8 @@ pub(in crate::runtime) fn purge_as_asked(pp: Option<&P>) {
     systemstack(|| purge(pp));
 }
 
-/// Empties the lists of `pp`: this M's P, or an idle one while `sched.lock` is held. Not on a
-/// goroutine's stack.
+/// Empties the lists of `pp`: this M's P, or an idle P with `sched.lock` held. Not to be called on
+/// a goroutine's stack.
 pub(in crate::runtime) fn purge(pp: &P) {
     let common = &sched().ext;
     gfpurge(pp);
@@ -77,7 +79,7 @@ pub(in crate::runtime) fn purge(pp: &P) {
 mod tests {
     use super::settled;
 
-    /// Reads one after the other of these.
+    /// Settles on one of `readings`, which are read one after the other.
     fn settled_of(readings: &[i32]) -> (i32, usize) {
         let mut left = readings.iter();
         let found = settled(|| *left.next().expect("so many readings"));
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(settled_of(&[2, 2]), (2, 2));
         assert_eq!(settled_of(&[1, 2, 2]), (2, 3));
         assert_eq!(settled_of(&[2, 1, 2, 2]), (2, 4));
-        // What changes all the time has no number.
+        // Counts that keep changing never settle.
         assert_eq!(settled_of(&[0, 1, 2, 3, 4, 5, 6, 7, 8]), (7, 8));
     }
 }

@@ -1,16 +1,17 @@
 //! Processors: the P's of M's, their run queues, and their timers. A part of Go's `proc.go`.
 //!
-//! A P is the right to run goroutines; there are GOMAXPROCS of them. A P's tail of the run queue,
-//! its free lists and its caches are its owner's alone. The owner is the M in `p.m`; of an idle P,
-//! the thread that holds `sched.lock`; in a stopped world, the stopper.
+//! A P is the right to run goroutines; there are GOMAXPROCS of them. The tail of a P's run queue,
+//! its free lists and its caches belong to the P's owner alone. The owner is the M in `p.m`. An
+//! idle P's owner is the thread that holds `sched.lock`, and in a stopped world the stopper owns
+//! all P's.
 //!
 //! - `sched.lock` protects the list of idle P's and the global queue. Their lengths, and the bits
 //!   of the two masks, are read without it, as a hint.
 //! - A run queue is filled by its owner and emptied by anyone. Functions of a `Local` are for the
 //!   owner, and functions of a `Steal` for everybody.
 //! - The table of P's is replaced and never changed, with the world stopped. An M that has let its
-//!   P go keeps the table that it read before: Go takes snapshots of `allp` for that.
-//! - Taking a P off the idle list wakes sysmon, if that sleeps because no P was in use.
+//!   P go keeps the table that it read before, where Go takes snapshots of `allp`.
+//! - Taking a P off the idle list wakes sysmon, if sysmon sleeps because no P was in use.
 //!
 //! # Files
 //!

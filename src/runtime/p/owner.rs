@@ -39,7 +39,7 @@ pub(in crate::runtime) fn wirep(mp: &'static M, pp: &'static P) {
     pp.status.store(PRUNNING, Ordering::Relaxed);
 }
 
-/// A time slice begins on `pp`, the caller's, though no goroutine begins to run.
+/// Begins a time slice on `pp`, the caller's P, though no goroutine begins to run.
 pub(in crate::runtime) fn begin_slice(pp: &P) {
     pp.preempt.store(exploring(), Ordering::Relaxed);
     pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -59,7 +59,7 @@ pub(in crate::runtime) fn releasep(mp: &'static M) -> &'static P {
     pp
 }
 
-/// Puts `pp`, which is nobody's, on the idle list. `sched.lock` is held. Go's `pidleput`.
+/// Puts `pp`, which has no owner, on the idle list. `sched.lock` is held. Go's `pidleput`.
 pub(in crate::runtime) fn pidleput(pp: &'static P) {
     assert_lock_held(&sched().lock);
     if !runqempty(pp.steal()) {
@@ -73,7 +73,7 @@ pub(in crate::runtime) fn pidleput(pp: &'static P) {
     pp.limiter_event.store(nanotime() as u64, Ordering::Relaxed);
 }
 
-/// Takes a P from the idle list; it is the caller's. `sched.lock` is held. Go's `pidleget`.
+/// Takes a P from the idle list, for the caller to own. `sched.lock` is held. Go's `pidleget`.
 pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
     assert_lock_held(&sched().lock);
     let pp = sched().pidle.get()?;
@@ -88,8 +88,8 @@ pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
     Some(pp)
 }
 
-/// [`pidleget`] for a caller that has found work. If there is no idle P, an M that is about to let
-/// its P go is told to look again. `sched.lock` is held. Go's `pidlegetSpinning`.
+/// [`pidleget`] for a caller that has found work. If there is no idle P, makes an M that is about
+/// to let its P go look for work again. `sched.lock` is held. Go's `pidlegetSpinning`.
 pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
     let pp = pidleget();
     if pp.is_none() {
@@ -105,7 +105,7 @@ fn update_timer_p_mask(pp: &P) {
     if pp.num_timers.load(Ordering::SeqCst) > 0 {
         return;
     }
-    // Another thread may have taken a timer out, and be about to put it back.
+    // Another thread may have taken a timer out and be about to put it back.
     lock(&pp.timers_lock);
     if pp.num_timers.load(Ordering::SeqCst) == 0 {
         procs().timerp_mask.clear(pp.id.get());

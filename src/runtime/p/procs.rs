@@ -1,5 +1,5 @@
-//! The table of all P's, and what is indexed as that is: Go's `allp`, with `pMask`, a set of P's,
-//! and `randomOrder`, the order in which a thief visits them; `gomaxprocs`, `allpLock` and
+//! The table of all P's, Go's `allp`, and the tables with the same indices: `pMask`, a set of P's,
+//! and `randomOrder`, the order in which a thief visits the P's. Also `gomaxprocs`, `allpLock` and
 //! `timeSleepUntil`.
 
 use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering, statics};
@@ -17,8 +17,8 @@ statics! {
     static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
 }
 
-/// The P's in use and what is kept for each: Go's `allp`, `idlepMask`,
-/// `timerpMask` and `stealOrder`, which change together, when the world is stopped.
+/// The P's in use and the data for each: Go's `allp`, `idlepMask`, `timerpMask` and `stealOrder`.
+/// They change together, when the world is stopped.
 ///
 /// A table is never freed: an M that has dropped its P goes on with the table that it read before.
 pub(in crate::runtime) struct Procs {
@@ -42,20 +42,20 @@ pub(in crate::runtime) fn procs() -> &'static Procs {
 
 /// Makes `procs` the table in use. The world is stopped.
 pub(in crate::runtime) fn set_procs(procs: &'static Procs) {
-    // Release pairs with procs, and that of the number with gomaxprocs.
+    // The first release pairs with procs, the second with gomaxprocs.
     PROCS.store(std::ptr::from_ref(procs).cast_mut(), Ordering::Release);
     GOMAXPROCS.store(procs.allp.len() as i32, Ordering::Release);
 }
 
-/// How many P's there are; 0 before the runtime has started. Go's `gomaxprocs`.
+/// Returns how many P's there are; 0 before the runtime has started. Go's `gomaxprocs`.
 #[inline]
 pub(in crate::runtime) fn gomaxprocs() -> i32 {
-    // Acquire pairs with set_procs: where there are P's, there is their table.
+    // Acquire pairs with set_procs: a caller that gets a number other than 0 also finds the table.
     GOMAXPROCS.load(Ordering::Acquire)
 }
 
-/// When the next timer of any P may be due, [`MAX_WHEN`] if there is none. For a thread without a
-/// P. Go's `timeSleepUntil`.
+/// Returns when the next timer of any P may be due, or [`MAX_WHEN`] if there is none. For a thread
+/// without a P. Go's `timeSleepUntil`.
 pub(in crate::runtime) fn time_sleep_until() -> i64 {
     lock(&ALLP_LOCK.0);
     let times = procs().allp.iter().map(|pp| nobarrier_wake_time(pp));
@@ -64,8 +64,9 @@ pub(in crate::runtime) fn time_sleep_until() -> i64 {
     next
 }
 
-/// A set of P's, by their numbers: one bit per P. Sequentially consistent: an M that gives up
-/// spinning reads the sets after it has stopped, see `sched/wake.rs`. Go's `pMask`.
+/// A set of P's, by their numbers: one bit per P. All accesses are sequentially consistent, because
+/// an M that gives up spinning reads the sets after it has stopped: see `sched/wake.rs`. Go's
+/// `pMask`.
 pub(in crate::runtime) struct PMask(Box<[AtomicU32]>);
 
 impl PMask {
@@ -100,8 +101,8 @@ fn bit(id: i32) -> (usize, u32) {
 /// All orders in which a thief visits `count` P's. Go's `randomOrder`.
 ///
 /// If `inc` and `count` have no common divisor, then `pos`, `pos + inc`, `pos + 2*inc`, ... modulo
-/// `count` visits every number below `count` once. A random start and a random one of the coprimes
-/// make an order that is as good as shuffled.
+/// `count` visits every number below `count` once. A random start and a random coprime make an
+/// order that is as good as a shuffle.
 pub(in crate::runtime) struct RandomOrder {
     count: u32,
     coprimes: Vec<u32>,
@@ -127,7 +128,7 @@ impl RandomOrder {
         self.coprimes = (1..=count).filter(|&i| gcd(i, count) == 1).collect();
     }
 
-    /// The order that the random number `i` stands for.
+    /// Returns the order that the random number `i` selects.
     pub(in crate::runtime) fn start(&self, i: u32) -> RandomEnum {
         RandomEnum {
             i: 0,
@@ -139,12 +140,12 @@ impl RandomOrder {
 }
 
 impl RandomEnum {
-    /// Whether all have been visited.
+    /// Whether all P's have been visited.
     pub(in crate::runtime) fn done(&self) -> bool {
         self.i == self.count
     }
 
-    /// Goes on to the next.
+    /// Goes on to the next P.
     pub(in crate::runtime) fn next(&mut self) {
         self.i += 1;
         self.pos = (self.pos + self.inc) % self.count;

@@ -1,6 +1,6 @@
-//! Requests to P's: to stop, and the count of those that have stopped (Go's `preemptall`); to run a
-//! function (`runSafePointFn`); and to run no other goroutine, in a child of `fork`. And taking a P
-//! from an M in a system call.
+//! Requests to P's: to stop (Go's `preemptall`), with the count of the P's that have stopped; to
+//! run a function (`runSafePointFn`); and to run no other goroutine, in a child of `fork`. Also
+//! takes a P from an M in a system call.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use crate::runtime::p::owner::begin_slice;
 use crate::runtime::p::procs::procs;
 use crate::runtime::preempt::ask::{Asked, ask_by_signal, other_m, preemptone};
 
-/// How long a stopper waits before it asks P's to stop again, in nanoseconds: a request can be
+/// How many nanoseconds a stopper waits before it asks the P's to stop again, as a request can be
 /// missed.
 pub(in crate::runtime) const ASK_AGAIN_NS: i64 = 100 * 1000;
 
@@ -67,13 +67,12 @@ pub(in crate::runtime) fn stopped_for_another(pp: &P) {
 }
 
 /// Takes `pp` from an M in a system call, and leaves it in state `to`. Returns false if the P's M
-/// isn't in one.
+/// isn't in a system call.
 pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
     let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
         if tell_taken(pp) {
-            // Otherwise sysmon would take the slice that has ended for one of the M that gets the
-            // P.
+            // Otherwise sysmon would charge the slice that has ended to the M that gets the P next.
             begin_slice(pp);
         }
         tick(pp);
@@ -81,8 +80,8 @@ pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
     taken
 }
 
-/// Tells the tracer that `pp`, the caller's now, was taken from an M. Says whether that M was
-/// detached from it.
+/// Tells the tracer that `pp`, now the caller's, was taken from an M. Returns whether that M was
+/// detached from the P.
 pub(in crate::runtime) fn tell_taken(pp: &P) -> bool {
     let detached = !pp.ext.detached_from.is_null();
     pp.ext.detached_from.set(None);
@@ -96,8 +95,8 @@ pub(in crate::runtime) fn tick(pp: &P) {
     pp.syscalltick.store(pp.syscalltick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// Runs the function for `pp`, this M's, unless another thread has. On g0, wherever a P's state is
-/// about to change and its mark is set. Go's `runSafePointFn`.
+/// Runs the function for `pp`, this M's P, unless another thread has run it. To be called on g0,
+/// wherever the state of a P whose mark is set is about to change. Go's `runSafePointFn`.
 #[cold]
 pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
     if !claim(pp) {
@@ -124,18 +123,18 @@ pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
 }
 
 /// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of
-/// the mark: the function is seen by the thread that has the right.
+/// the mark, so the thread that gets the right sees the function.
 pub(in crate::runtime) fn claim(pp: &P) -> bool {
     pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// The P as the function gets it.
+/// The P as an argument of the function.
 pub(in crate::runtime) fn pointer(pp: &P) -> *mut P {
     std::ptr::from_ref(pp).cast_mut()
 }
 
-/// Counts one P less to wait for; the last one wakes the caller of `for_each_p`. `sched.lock` is
-/// held.
+/// Subtracts one P from those to wait for; the last one wakes the caller of `for_each_p`.
+/// `sched.lock` is held.
 fn ran() {
     sched().safe_point_wait.set(sched().safe_point_wait.get() - 1);
     if sched().safe_point_wait.get() == 0 {
@@ -147,9 +146,9 @@ fn ran() {
 /// to run.
 const FORKED: u32 = 2;
 
-/// Has each child of `fork` mark the P of its thread: see [`end_if_forked`]. The child has one
-/// thread, and copies of the parent's queues: a goroutine that let others run there would run those
-/// that the parent runs, too.
+/// Makes each child of `fork` mark the P of its thread: see [`end_if_forked`]. The child has one
+/// thread, and copies of the parent's queues. A goroutine that let others run there would run
+/// goroutines that the parent runs, too.
 pub(in crate::runtime) fn mark_children_of_fork() {
     unsafe extern "C" fn mark_p() {
         // Nobody takes the P meanwhile: the child has no sysmon.
@@ -162,7 +161,7 @@ pub(in crate::runtime) fn mark_children_of_fork() {
     unsafe { libc::pthread_atfork(None, None, Some(mark_p)) };
 }
 
-/// Ends the process if it is a child of `fork`. `pp` is about to run another goroutine.
+/// Ends the process if it is a child of `fork`. Called when `pp` is about to run another goroutine.
 pub(in crate::runtime) fn end_if_forked(pp: &P) {
     if pp.run_safe_point_fn.load(Ordering::Relaxed) == FORKED {
         eprintln!(

@@ -1,20 +1,21 @@
 //! The sleep of sysmon, which has nothing to do while no P is in use, and how it is woken.
 //!
-//! `sched.sysmonwait` says that sysmon sleeps. The thread that clears the flag wakes the note, and
-//! so the note is woken once. As a rule that thread holds `sched.lock`. But a signal handler takes
-//! no lock, and may be late with its wake, when sysmon's time is up already. So sysmon clears the
-//! flag itself, or waits for the wake of the thread that did, as otherwise that wake would come
-//! into sysmon's next sleep.
+//! `sched.sysmonwait` says that sysmon sleeps. The thread that clears the flag wakes the note, so
+//! the note is woken once. As a rule that thread holds `sched.lock`. But a signal handler takes no
+//! lock, and its wake may come after sysmon's time is up. So when its time is up, sysmon clears the
+//! flag itself. If another thread was faster, sysmon waits for that thread's wake, which would
+//! otherwise end sysmon's next sleep.
 //!
-//! `loom` checks it on this file (`tests/loom`).
+//! `loom` checks this protocol on this file (`tests/loom`).
 
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::sched;
 use crate::runtime::lock::assert_lock_held;
 use crate::runtime::lock::note::{noteclear, notesleep, notetsleep, notewakeup};
 
-/// Sleeps until sysmon is woken, for `ns` nanoseconds at most, and says whether it was woken. On
-/// sysmon's thread, which has set `sched.sysmonwait`; the flag is cleared when this returns.
+/// Sleeps until sysmon is woken, for `ns` nanoseconds at most, and returns whether it was woken.
+/// Called on sysmon's thread, which has set `sched.sysmonwait`. The flag is cleared when this
+/// returns.
 pub(in crate::runtime) fn sleep_until_woken(ns: i64) -> bool {
     let note = &sched().sysmonnote;
     let woken = notetsleep(note, ns) || !sched().sysmonwait.swap(false, Ordering::SeqCst);

@@ -1,12 +1,12 @@
-//! The states of a timer, and which thread may change which: the head of Go's `time.go`. And where
-//! timers come from.
+//! The states of a timer, and which thread may change which state: the head of Go's `time.go`. Also
+//! the pool that timers come from.
 //!
 //! A timer stands in the heap of the P that it was started on. The M that runs that P looks at its
 //! first timer in each round of the scheduler; an M that has nothing to do looks at all of them.
 //!
-//! Another goroutine, on another P, may stop a timer or set it to another time, but can't sort that
-//! P's heap. So it leaves word in the timer's state. The next thread that has the heap's lock and
-//! comes by takes the timer out, or puts it where it belongs.
+//! A goroutine on another P may stop a timer or set it to another time, but can't sort the heap
+//! that the timer is in. So it leaves a mark in the timer's state. The next thread that works on
+//! the heap with its lock held takes the timer out, or puts it where it belongs.
 //!
 //! ```text
 //!     NO_STATUS ---- started ----> WAITING ---- fires ----> RUNNING ----> NO_STATUS, or WAITING again
@@ -15,13 +15,12 @@
 //!     NO_STATUS, REMOVED ---- set anew ----> WAITING
 //! ```
 //!
-//! To change a timer, a thread takes it by a compare-and-swap of its state: to `MODIFYING`, or,
-//! with the heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. The timer is in such a state for
-//! some instructions, and others wait that long.
+//! To change a timer, a thread claims it by a compare-and-swap of its state: to `MODIFYING`, or,
+//! with the heap's lock, to `RUNNING`, `REMOVING` or `MOVING`. The timer is in such a state for a
+//! few instructions, and other threads wait that long.
 //!
-//! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here there
-//! is a state for that, `DROPPED`: the thread that takes such a timer out gives it back to the
-//! pool.
+//! Go's collector keeps a timer that is stopped and dropped until it is out of its heap. Here such
+//! a timer has the state `DROPPED`, and the thread that takes it out gives it back to the pool.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -44,15 +43,15 @@ use crate::runtime::mem::pool::{self, Linked, Pooled};
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// Changes the state from `old` to `new`, if it is `old`: the next thread to have the timer
-    /// sees what the last one wrote to it. Sequentially consistent, which
+    /// Changes the state from `old` to `new`, if it is `old`. The next thread to claim the timer
+    /// sees what the last one wrote to it. The change is sequentially consistent, which
     /// [`adjusttimers`](crate::runtime::p::timer_heap::adjusttimers) needs.
     #[inline(always)]
     pub(in crate::runtime) fn cas(&self, old: u32, new: u32) -> bool {
         self.status.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// [`cas`](Self::cas) by the thread that has the timer, and so can't fail.
+    /// [`cas`](Self::cas) for the thread that has claimed the timer. It can't fail.
     #[inline(always)]
     pub(in crate::runtime) fn settle(&self, old: u32, new: u32) {
         if !self.cas(old, new) {
@@ -66,7 +65,7 @@ impl Timer {
     }
 }
 
-/// Whether a heap has the timer, whose memory must stay so long.
+/// Whether a heap has the timer. The timer's memory must stay until then.
 pub(crate) fn in_a_heap(t: &Timer) -> bool {
     !matches!(t.status.load(Ordering::Acquire), TIMER_NO_STATUS | TIMER_REMOVED)
 }
@@ -102,11 +101,11 @@ impl Pooled for Timer {
     }
 }
 
-/// A new timer, from the pool. Where there may be little stack, by way of
+/// Takes a timer from the pool. A caller that may have little stack calls this by way of
 /// [`with_room`](crate::runtime::base::this::with_room).
 ///
-/// Its `seq` goes on where it was: a call that the timer's last user set off, and that is still to
-/// come, is known by its old number.
+/// Its `seq` continues from its last use. So a call that the timer's last user set off, and that is
+/// still to come, is told apart by its old number.
 pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
     let Some(t) = pool::alloc::<Timer>() else { throw("out of memory for a timer") };
     // SAFETY: from the pool, so it is a timer or zero, which is one, too; timers are never freed.
@@ -117,8 +116,8 @@ pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
     t
 }
 
-/// Gives back a timer that isn't active: at once, if it is in no heap. Otherwise the thread that
-/// takes it out of its heap gives it back.
+/// Gives a timer that isn't active back to the pool: at once if it is in no heap. Otherwise the
+/// thread that takes the timer out of its heap gives it back.
 pub(in crate::runtime) fn release_timer(t: &'static Timer) {
     loop {
         match t.status.load(Ordering::Acquire) {
@@ -132,8 +131,8 @@ pub(in crate::runtime) fn release_timer(t: &'static Timer) {
     }
 }
 
-/// Ends the removal of a timer, now out of its heap, that was in the state `deleted`, deleted or
-/// dropped: a dropped one goes back to the pool.
+/// Ends the removal of a timer that was taken out of its heap. `deleted` is the state it had,
+/// deleted or dropped. A dropped timer goes back to the pool.
 pub(super) fn removed(t: &'static Timer, deleted: u32) {
     if deleted == TIMER_DROPPED {
         t.settle(TIMER_REMOVING, TIMER_NO_STATUS);

@@ -1,17 +1,17 @@
-//! A P's timers: their heap, putting it in order, and running those that are due. The bottom half
-//! of Go's `time.go`; starting and stopping timers is in the room `time`.
+//! A P's timers: keeping their heap in order, and running the timers that are due. The bottom half
+//! of Go's `time.go`; the room `time` starts and stops timers.
 //!
 //! - `timers_lock` protects the heap. A timer's state is changed by compare-and-swap, by anyone,
 //!   without the lock: `timer.rs` has the states, and who may change which.
-//! - Each node of the heap has four children. An entry has the timer's time in it, as Go's has
-//!   since 1.23: to sort entries, the timers needn't be read. A timer's `when` changes only
-//!   together with its entry.
-//! - A timer that others have marked is taken out if it is deleted, and put where it belongs if it
-//!   is modified.
-//! - A timer's `f` is called on g0 with a P, and with no lock held: from that moment on the timer
-//!   is its owner's, who may set it anew, or be gone.
-//! - When the next timer is due can be read without the lock (`nobarrierWakeTime`), by an M without
-//!   a P too.
+//! - Each node of the heap has four children. An entry contains the timer's time, as Go's does
+//!   since 1.23, so sorting entries doesn't read the timers. A timer's `when` changes only together
+//!   with its entry.
+//! - Other threads only mark a timer. A thread with the lock takes a marked timer out if it is
+//!   deleted, and puts it where it belongs if it is modified.
+//! - A timer's `f` is called on g0 with a P, and with no lock held. From that moment on the timer
+//!   belongs to its owner, which may set it anew, or be gone.
+//! - The time of the next timer can be read without the lock (`nobarrierWakeTime`), also by an M
+//!   without a P.
 
 use std::alloc::{Layout, alloc, realloc};
 use std::cell::Cell;
@@ -32,7 +32,8 @@ use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::netpoll::{netpoll_init_for_timers, netpollinited};
 use crate::runtime::p::timer::{bad_timer, removed};
 
-/// When a timer of `pp` may be due, 0 if there is none; without the lock. Go's `nobarrierWakeTime`.
+/// Returns when the next timer of `pp` may be due, or 0 if there is none. Needs no lock. Go's
+/// `nobarrierWakeTime`.
 #[inline(always)]
 pub(in crate::runtime) fn nobarrier_wake_time(pp: &P) -> i64 {
     let next = pp.timer0_when.load(Ordering::SeqCst);
@@ -40,11 +41,11 @@ pub(in crate::runtime) fn nobarrier_wake_time(pp: &P) -> i64 {
     if next == 0 || (next_adj != 0 && next_adj < next) { next_adj } else { next }
 }
 
-/// Runs the first timer of `pp` if it is due, and says whether it was; the lock is held, and
-/// dropped while the timer's function runs. Go's `runtimer`.
+/// Runs the first timer of `pp` if it is due, and returns whether it was. The lock is held, and
+/// released while the timer's function runs. Go's `runtimer`.
 ///
-/// Go's returns when the next timer is due. That would leave out one that is to be moved to an
-/// earlier time; [`nobarrier_wake_time`] doesn't.
+/// Go's returns when the next timer is due. That time would leave out a timer that is to be moved
+/// to an earlier time; [`nobarrier_wake_time`] includes it.
 pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
     match take_due(pp, now) {
         Some(taken) => {
@@ -55,8 +56,8 @@ pub(in crate::runtime) fn runtimer(pp: &'static P, now: i64) -> bool {
     }
 }
 
-/// Calls the function of a timer of `pp` that was taken; the lock is held, and dropped meanwhile.
-/// The second half of Go's `runOneTimer`.
+/// Calls the function of a timer that was taken from `pp`. The lock is held, and released
+/// meanwhile. The second half of Go's `runOneTimer`.
 #[inline(always)]
 fn run_one_timer(pp: &P, taken: Taken) {
     unlock(&pp.timers_lock);
@@ -64,8 +65,8 @@ fn run_one_timer(pp: &P, taken: Taken) {
     lock(&pp.timers_lock);
 }
 
-/// The call that a timer has fired for. The timer is its owner's again: it may be reset, or even
-/// have another owner.
+/// The call that a timer's firing asks for. The timer belongs to its owner again: it may be reset,
+/// or even have another owner.
 pub(in crate::runtime) struct Taken {
     f: Option<TimerFn>,
     arg: *mut c_void,
@@ -73,7 +74,7 @@ pub(in crate::runtime) struct Taken {
 }
 
 impl Taken {
-    /// Calls the timer's function. On g0 with a P, without a lock.
+    /// Calls the timer's function. To be called on g0 with a P, with no lock held.
     pub(in crate::runtime) fn run(self) {
         if let Some(f) = self.f {
             // SAFETY: as a TimerFn demands: on g0 with a P, the heap's lock released, and with the
@@ -114,7 +115,8 @@ fn take_first(pp: &'static P, t: &'static Timer, now: i64) -> Taken {
     let taken = Taken { f: t.f.get(), arg: t.arg.get(), seq: t.seq.load(Ordering::Relaxed) };
     let period = t.period.get();
     if period > 0 {
-        // The timer stays, for the first multiple of its period that is to come.
+        // The timer stays in the heap, and is next due at the first multiple of its period in the
+        // future.
         let late = now - t.when.get();
         let ahead = period.saturating_mul(1 + late / period);
         t.when.set(t.when.get().saturating_add(ahead));
@@ -130,15 +132,15 @@ fn take_first(pp: &'static P, t: &'static Timer, now: i64) -> Taken {
     taken
 }
 
-/// Whether heaps are verified after they were put in order. Go's `verifyTimers`.
+/// Whether heaps are verified after they are put in order. Go's `verifyTimers`.
 const VERIFY_TIMERS: bool = cfg!(debug_assertions);
 
-/// Cleans up the head of the heap of `pp`, whose lock is held: the stopped timers of a program that
-/// starts and stops many would fill it. Go's `cleantimers`.
+/// Cleans up the head of the heap of `pp`, whose lock is held. Otherwise the stopped timers of a
+/// program that starts and stops many would fill the heap. Go's `cleantimers`.
 pub(in crate::runtime) fn cleantimers(pp: &'static P) {
     let gp = getg();
     while let Some(first) = pp.timers.entries().first() {
-        // This may take a while, and an M that holds a lock isn't preempted.
+        // The loop may take a while, and an M that holds a lock isn't preempted.
         if gp.is_some_and(|gp| gp.preempt_stop.load(Ordering::Relaxed)) {
             return;
         }
@@ -160,8 +162,8 @@ pub(in crate::runtime) fn cleantimers(pp: &'static P) {
 /// belong, and takes the deleted ones out. The lock is held. Go's `adjusttimers`.
 pub(in crate::runtime) fn adjusttimers(pp: &'static P, now: i64) {
     assert_lock_held(&pp.timers_lock);
-    // Until that time modified timers can stay where they are: a program that resets timers often,
-    // and seldom lets them fire, doesn't pay for each reset.
+    // Until that time, modified timers can stay where they are. So a program that resets timers
+    // often, and seldom lets them fire, doesn't pay for each reset.
     let first = pp.timer_modified_earliest.load(Ordering::SeqCst);
     if first == 0 || first > now {
         if VERIFY_TIMERS {
@@ -169,13 +171,14 @@ pub(in crate::runtime) fn adjusttimers(pp: &'static P, now: i64) {
         }
         return;
     }
-    // Before the timers are looked at, as others may be modified meanwhile: modtimer takes the
-    // timer (MODIFYING), notes its time here and only then gives it its new state. If this store
-    // comes after the note, the loop below sees MODIFYING or that state; else the note stays. All
-    // are SeqCst.
+    // Stored before the loop looks at the timers, since timers may be modified meanwhile. modtimer
+    // claims the timer (MODIFYING), notes its time here, and only then gives it its new state. If
+    // this store comes after the note, the loop sees MODIFYING or the new state; if it comes
+    // before, the note stays. All of them are SeqCst.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
 
-    // Moved timers go back when all are out, or an entry might move to where it isn't looked at.
+    // Moved timers go back when all are out. Otherwise an entry might move to a place that the loop
+    // has passed.
     let mut moved = Vec::new();
     let mut i = 0;
     while let Some(entry) = pp.timers.entries().get(i) {
@@ -216,12 +219,12 @@ fn add_adjusted_timers(pp: &'static P, moved: &[&'static Timer]) {
     }
 }
 
-/// Takes all deleted timers out of the heap of `pp`, whose lock is held: a program may start many
-/// timers for a late time, and stop them. Go's `clearDeletedTimers`.
+/// Takes all deleted timers out of the heap of `pp`, whose lock is held. A program may start many
+/// timers for a late time and stop them, and would fill the heap. Go's `clearDeletedTimers`.
 pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
     assert_lock_held(&pp.timers_lock);
-    // All modified timers are moved below; the store comes first for the reason that adjusttimers
-    // has.
+    // All modified timers are moved below. The store comes first, for the reason given in
+    // adjusttimers.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     let timers = pp.timers.entries();
     let mut cdel = 0;
@@ -291,7 +294,7 @@ fn move_first(pp: &'static P, t: &'static Timer, s: u32) {
     }
 }
 
-/// Gives all timers of `from`, a P that goes, to `pp`. The world is stopped.
+/// Gives all timers of `from`, a P that is being destroyed, to `pp`. The world is stopped.
 pub(in crate::runtime) fn hand_timers(pp: &'static P, from: &'static P) {
     if from.timers.len.get() == 0 {
         return;
@@ -341,8 +344,8 @@ fn move_timers(pp: &'static P, from: &'static P) {
     }
 }
 
-/// Takes all timers out of the heap of `pp`, whose lock is held: their owners are gone, and touch
-/// them no more.
+/// Takes all timers out of the heap of `pp`, whose lock is held. Their owners are gone, and won't
+/// touch them.
 pub(in crate::runtime) fn drop_timers(pp: &'static P) {
     while let Some(first) = pp.timers.entries().first() {
         let t = first.get().timer;
@@ -371,7 +374,7 @@ pub(in crate::runtime) fn doaddtimer(pp: &'static P, t: &'static Timer) {
     let i = pp.timers.len.get();
     pp.timers.push(TimerWhen { timer: t, when: t.when.get() });
     if siftup_timer(pp.timers.entries(), i) == 0 {
-        // SeqCst pairs with an M that goes to sleep: see wake_net_poller.
+        // This SeqCst store pairs with an M that goes to sleep: see wake_net_poller.
         pp.timer0_when.store(t.when.get(), Ordering::SeqCst);
     }
     pp.num_timers.fetch_add(1, Ordering::SeqCst);
@@ -389,7 +392,7 @@ fn dodeltimer(pp: &'static P, i: usize) -> usize {
     pp.timers.truncate(last);
     let mut smallest_changed = i;
     if i != last {
-        // The entry that took its place may be earlier than its new parent.
+        // The last entry took the place, and may be earlier than its new parent.
         smallest_changed = siftup_timer(timers, i);
         siftdown_timer(timers, i);
     }
@@ -431,7 +434,7 @@ fn check_p(pp: &P, t: &Timer) {
 
 fn one_less(pp: &P) {
     if pp.num_timers.fetch_sub(1, Ordering::SeqCst) == 1 {
-        // Where there is no timer there is no modified one.
+        // An empty heap has no modified timer.
         pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     }
 }
@@ -459,7 +462,7 @@ pub(super) fn verify_timer_heap(pp: &P) {
     }
 }
 
-/// Moves entry `i` up to where it belongs; returns where that is. Go's `siftupTimer`.
+/// Moves entry `i` up to where it belongs, and returns its new index. Go's `siftupTimer`.
 fn siftup_timer(t: &[Cell<TimerWhen>], mut i: usize) -> usize {
     let tmp = entry_to_sift(t, i);
     while i > 0 {
@@ -561,7 +564,7 @@ mod tests {
         t
     }
 
-    /// What another P would do to a timer of `pp`: delete it, or set it to another time.
+    /// Does what another P would do to a timer of `pp`: deletes it, or sets it to another time.
     fn leave_word(pp: &P, t: &Timer, word: u32, when: i64) {
         t.nextwhen.set(when);
         t.status.store(word, Ordering::Relaxed);
@@ -580,8 +583,8 @@ mod tests {
         1 + i64::from(cheaprandn(1_000))
     }
 
-    /// Random timers, of which random ones are deleted and modified; returns the times of those
-    /// that are left.
+    /// Fills the heap with random timers, and deletes and modifies random ones; returns the times
+    /// of the timers that are left.
     fn fill(pp: &'static P) -> Vec<i64> {
         let timers: Vec<_> = (0..cheaprandn(100)).map(|_| timer_at(pp, random_time())).collect();
         let left = timers.iter().filter_map(|t| {
@@ -662,7 +665,7 @@ mod tests {
             assert_eq!(t.status.load(Ordering::Relaxed), TIMER_DROPPED);
         }
         clear_deleted_timers(pp);
-        // The last that came is the first that goes.
+        // The pool hands out first the timer that came back last.
         let again: Vec<_> = timers.iter().map(|_| acquire_timer()).collect();
         assert!(again.iter().zip(timers.iter().rev()).all(|(again, t)| std::ptr::eq(*again, *t)));
         assert!(again.iter().all(|t| t.status.load(Ordering::Relaxed) == TIMER_NO_STATUS));

@@ -1,17 +1,17 @@
-//! Asking a running goroutine to stop (Go's `preemptone` and `preemptM`), or its thread, beyond
-//! that, to let its P go.
+//! Asking a running goroutine to stop (Go's `preemptone` and `preemptM`), or asking its thread to
+//! let its P go.
 //!
-//! Each M notes which thread it has, and whether a signal is on its way there: the part of Go's
-//! `minit`, `unminit`, `preemptM` and `doSigPreempt` that they have in common.
+//! Each M notes which thread it has, and whether a signal is on its way to that thread. These notes
+//! are the common part of Go's `minit`, `unminit`, `preemptM` and `doSigPreempt`.
 //!
-//! One signal at a time: a sender that finds `signal_pending` 0 makes it 1, and signals the thread
-//! that the M has; the handler there makes it 0 again. An M may get another thread when its own has
-//! ended, and a signal that was sent to the old one doesn't come then: so a new thread makes it 0,
+//! There is one signal at a time. A sender that finds 0 in `signal_pending` makes it 1 and signals
+//! the M's thread; the handler there makes it 0 again. An M may get another thread when its own has
+//! ended. A signal that was sent to the old thread doesn't come then, so the new thread makes it 0,
 //! too.
 //!
-//! A signal that went to no thread, or to an old one, would be on its way for ever. So a sender
-//! that finds the 0 must find the thread's id: that is written before either 0, and each of the two
-//! is a release.
+//! A signal that went to no thread, or to an old one, would be on its way forever. So a sender that
+//! finds the 0 must also find the thread's id. The id is written before either 0, and both stores
+//! of the 0 are releases.
 
 use std::ptr;
 
@@ -28,14 +28,15 @@ use crate::runtime::preempt::preemptible;
 /// How long a goroutine may run before it is asked to stop. Go's `forcePreemptNS`.
 pub(in crate::runtime) const FORCE_PREEMPT_NS: i64 = 10 * 1000 * 1000;
 
-/// Asks the goroutine that runs on `pp` to stop; says whether one does, other than the caller's.
+/// Asks the goroutine that runs on `pp` to stop. Returns whether a goroutine other than the caller
+/// runs there.
 ///
-/// Best effort: another goroutine may run there by then, or none, and the request may get lost. A
-/// caller that must have it stopped asks again. Go's `preemptone`.
+/// The request is best effort: another goroutine may run there by then, or none, and the request
+/// may get lost. A caller that needs the stop asks again. Go's `preemptone`.
 pub(in crate::runtime) fn preemptone(pp: &P) -> bool {
     let Some(mp) = other_m(pp) else { return false };
-    // Also if the M is between two goroutines, as one that switches all the time often is: the
-    // slice ends.
+    // Set also if the M is between two goroutines, as an M that switches all the time often is: its
+    // time slice ends.
     pp.preempt.store(true, Ordering::Relaxed);
     let Some(gp) = mp.curg.get().filter(|gp| !ptr::eq(*gp, &mp.ext.g0)) else { return false };
     fail_stack_checks(mp, gp);
@@ -43,7 +44,7 @@ pub(in crate::runtime) fn preemptone(pp: &P) -> bool {
     true
 }
 
-/// The M that has `pp`, unless it is this thread's.
+/// Returns the M that has `pp`, unless it is this thread's M.
 pub(in crate::runtime) fn other_m(pp: &P) -> Option<&'static M> {
     // Acquire pairs with wirep.
     let mp = pp.m.load(Ordering::Acquire)?;
@@ -57,8 +58,8 @@ pub(in crate::runtime) fn fail_stack_checks(mp: &M, gp: &G) {
     poison_stack_limit(mp, gp);
 }
 
-/// Sends a preemption signal to the thread of `mp`, unless one is on its way. Sends none where it
-/// would be of no use: it might cut a system call of that thread short for nothing. Go's
+/// Sends a preemption signal to the thread of `mp`, unless one is on its way. Sends none if no code
+/// is preemptible: the signal might cut a system call of that thread short for nothing. Go's
 /// `preemptM`.
 pub(in crate::runtime) fn preempt_m(mp: &M) {
     if preemptible::any() {
@@ -66,16 +67,16 @@ pub(in crate::runtime) fn preempt_m(mp: &M) {
     }
 }
 
-/// Asks the goroutine of `mp` for something that a signal handler does, if it is still that which
-/// runs in this time slice, or has no P.
+/// Asks the goroutine of `mp` to do `what`, in a signal handler, if it still runs in time slice
+/// `schedtick` or has no P.
 pub(in crate::runtime) fn ask_by_signal(mp: &M, what: Asked, schedtick: u32) {
     mp.ask(what, schedtick);
     send(mp);
 }
 
-/// Sends the signal, unless one is on its way. A thread that isn't ours has an M only while it
-/// waits for something, and runs no code for long; and its signal stack, if it has one, may be too
-/// small for this CPU's vector registers.
+/// Sends the signal, unless one is on its way. A thread that isn't ours gets no signal: it has an M
+/// only while it waits for something, and runs no code for long. Also its signal stack, if it has
+/// one, may be too small for this CPU's vector registers.
 fn send(mp: &M) {
     if async_preempt_off() || mp.isextra.get() {
         return;
@@ -100,15 +101,16 @@ pub(in crate::runtime) enum Asked {
 }
 
 impl M {
-    /// Notes what its goroutine is asked for: the one that runs in this time slice of the P, by
-    /// [`schedtick`](crate::runtime2::P::schedtick). A signal is to follow.
+    /// Notes what the M's goroutine is asked for: the goroutine that runs in the P's time slice
+    /// [`schedtick`](crate::runtime2::P::schedtick). The caller then sends a signal.
     pub(in crate::runtime) fn ask(&self, asked: Asked, schedtick: u32) {
-        // At worst a signal that is on its way comes too early for this, and it is asked again.
+        // At worst, a signal that is on its way comes too early to find both, and the goroutine is
+        // asked again.
         self.ext.asked_in.store(schedtick, Ordering::Relaxed);
         self.ext.asked.store(asked as u32, Ordering::Release);
     }
 
-    /// What was asked, on the M's own thread; it isn't any more.
+    /// Takes back the request and returns it. Called on the M's own thread.
     pub(in crate::runtime) fn take_asked(&self) -> Asked {
         match self.ext.asked.swap(0, Ordering::Acquire) {
             0 => Asked::Nothing,
@@ -126,7 +128,8 @@ impl M {
         self.signal_pending.store(0, Ordering::Release);
     }
 
-    /// Notes that this thread, the M's, isn't the M's any more. Part of Go's `unminit`.
+    /// Notes that the M has no thread any more. Called on the thread that it had. Part of Go's
+    /// `unminit`.
     pub(in crate::runtime) fn has_no_thread(&self) {
         self.procid.store(0, Ordering::Relaxed);
     }
@@ -139,8 +142,8 @@ impl M {
         Some(self.procid.load(Ordering::Relaxed))
     }
 
-    /// Takes back [`send_signal`](Self::send_signal), for a signal that couldn't be sent: the next
-    /// one may be. At worst a thread that has come meanwhile gets two.
+    /// Takes back [`send_signal`](Self::send_signal), for a signal that couldn't be sent, so that
+    /// the next can be. At worst, a thread that the M has got meanwhile gets two signals.
     pub(in crate::runtime) fn signal_not_sent(&self) {
         self.signal_pending.store(0, Ordering::Release);
     }

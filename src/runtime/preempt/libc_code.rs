@@ -1,12 +1,13 @@
 //! Where the code of the C library is. No goroutine waits there for its turn (`sched/detach.rs`):
-//! it may hold a lock that other threads need, malloc's for example.
+//! the goroutine may hold a lock that other threads need, malloc's for example.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::slice;
 use std::sync::OnceLock;
 
-/// The code of the file that malloc is in. Empty if that is the program, which has other code, too.
+/// The code of the file that contains malloc. Empty if that file is the program, which has other
+/// code, too.
 static CODE: OnceLock<Range<usize>> = OnceLock::new();
 
 /// Finds the code, when the runtime starts.
@@ -19,7 +20,7 @@ pub(in crate::runtime) fn find_libc() {
     });
 }
 
-/// Whether the instruction at `pc` is the C library's. In a signal handler, too.
+/// Whether the instruction at `pc` is the C library's. May be called in a signal handler.
 pub(in crate::runtime) fn in_libc(pc: usize) -> bool {
     CODE.get().is_some_and(|code| code.contains(&pc))
 }
@@ -28,7 +29,7 @@ fn addr(function: *const ()) -> usize {
     function.expose_provenance()
 }
 
-/// Looks at one file; ends the walk if it has malloc.
+/// Looks at one file; ends the walk if the file contains malloc.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, code: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker passes what it knows of a file that stays until this returns, with
     // as many program headers as it says; and the range of find_libc.

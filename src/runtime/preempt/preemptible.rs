@@ -1,11 +1,11 @@
-//! Where a goroutine may be stopped, if a signal comes: Go's `canPreemptM`, `wantAsyncPreempt` and
-//! `isAsyncSafePoint`. And preemptible code, where that is between any two instructions. Go's
-//! compiler knows this of each instruction (`findfunc`, `PCDATA_UnsafePoint`); here the program
-//! says so.
+//! Where a goroutine may be stopped when a signal comes: Go's `canPreemptM`, `wantAsyncPreempt` and
+//! `isAsyncSafePoint`. In preemptible code, that is between any two instructions. Go's compiler
+//! knows for each instruction whether it is preemptible (`findfunc`, `PCDATA_UnsafePoint`); here
+//! the program says which code is.
 //!
-//! The signal handler looks a pc up, and can't wait for a lock: it reads a list that is never
+//! The signal handler looks up a pc, and can't wait for a lock. So it reads a list that is never
 //! changed, only replaced by another. A thread that replaces the list frees the old one when no
-//! handler is looking any more.
+//! handler is looking at it any more.
 
 use std::error;
 use std::fmt;
@@ -37,16 +37,16 @@ pub(in crate::runtime) fn can_preempt_m(mp: &M) -> bool {
         )
 }
 
-/// Whether somebody wants `gp`, which runs on `mp`, to stop. Go's `wantAsyncPreempt`.
+/// Whether `gp`, which runs on `mp`, was asked to stop. Go's `wantAsyncPreempt`.
 pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
     (gp.preempt.load(Ordering::Relaxed) || mp.p.peek().is_some_and(|pp| pp.preempt.load(Ordering::Relaxed)))
         && readgstatus(gp) & !GSCAN == GRUNNING
         && !keeps_p(gp)
 }
 
-/// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is: no
-/// lock is held, its stack has room for its registers, and its code is preemptible. In a signal
-/// handler. Go's `isAsyncSafePoint`.
+/// Whether `gp`, which the thread of `mp` ran when a signal came, may be stopped where it is. It
+/// may if no lock is held, its stack has room for its registers, and its code is preemptible.
+/// Called in a signal handler. Go's `isAsyncSafePoint`.
 pub(in crate::runtime) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool {
     let stack = gp.stack.get();
     mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
@@ -60,12 +60,12 @@ pub(in crate::runtime) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usi
         && contains(pc)
 }
 
-/// Whether there is preemptible code at all.
+/// Whether there is any preemptible code.
 pub(super) fn any() -> bool {
     !preemptible_section().is_empty() || !REGISTERED.load(Ordering::Relaxed).is_null()
 }
 
-/// Whether a goroutine may be stopped at `pc`. In a signal handler.
+/// Whether a goroutine may be stopped at `pc`. Called in a signal handler.
 fn contains(pc: usize) -> bool {
     preemptible_section().contains(&pc) || with_ranges(|ranges| find(ranges, pc).is_some())
 }
@@ -77,7 +77,7 @@ static LOOKING: AtomicUsize = AtomicUsize::new(0);
 /// Held while the list is being replaced.
 static REPLACING: Mutex<()> = Mutex::new(());
 
-/// The range with `pc` in it.
+/// Returns the range that contains `pc`.
 fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {
     let at = ranges.partition_point(|range| range.end <= pc);
     ranges.get(at).filter(|range| range.contains(&pc))
@@ -85,8 +85,8 @@ fn find(ranges: &[Range<usize>], pc: usize) -> Option<&Range<usize>> {
 
 /// Calls `f` with the ranges that are registered now.
 fn with_ranges<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
-    // Sequentially consistent, as in `replace`: either it sees that we are looking, or we see its
-    // list.
+    // Sequentially consistent, as in `replace`. Either `replace` sees that we are looking, or we
+    // see its list.
     LOOKING.fetch_add(1, Ordering::SeqCst);
     // SAFETY: null, or a list that isn't freed while LOOKING counts us.
     let ranges = unsafe { REGISTERED.load(Ordering::SeqCst).as_ref() };
@@ -96,7 +96,7 @@ fn with_ranges<R>(f: impl FnOnce(&[Range<usize>]) -> R) -> R {
     found
 }
 
-/// Replaces the list by what `change` makes of a copy.
+/// Replaces the list by a copy that `change` has changed.
 fn replace<E>(change: impl FnOnce(&mut Vec<Range<usize>>) -> Result<(), E>) -> Result<(), E> {
     with_room(|| {
         let _replacing = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +124,7 @@ fn replace<E>(change: impl FnOnce(&mut Vec<Range<usize>>) -> Result<(), E>) -> R
 pub enum PreemptibleError {
     /// The range is empty, or ends before it begins.
     Empty(Range<usize>),
-    /// Some of it is preemptible already: this range, registered before or made by
+    /// Some of the range is preemptible already: this part was registered before or made by
     /// [`preemptible!`](crate::preemptible).
     Overlaps(Range<usize>),
 }
@@ -142,7 +142,7 @@ impl fmt::Display for PreemptibleError {
 
 impl error::Error for PreemptibleError {}
 
-/// A registration by [`register_preemptible`], until this is dropped.
+/// A registration by [`register_preemptible`], which lasts until this is dropped.
 #[must_use = "dropping it takes the registration back"]
 pub struct PreemptibleRegistration(Range<usize>);
 
@@ -168,10 +168,9 @@ pub(crate) fn unregister_preemptible(code: &Range<usize>) -> bool {
     removed.is_ok()
 }
 
-/// Registers the machine code in `code` as preemptible, until the registration that it returns is
-/// dropped. A goroutine that is asked to stop while it runs there is stopped, whatever two
-/// instructions it is between. For a compiler's output; Rust functions are registered by
-/// [`preemptible!`](crate::preemptible).
+/// Registers the machine code in `code` as preemptible, until the returned registration is dropped.
+/// A goroutine that is asked to stop while it runs there is stopped between any two instructions.
+/// For a compiler's output; Rust functions are registered by [`preemptible!`](crate::preemptible).
 ///
 /// # Errors
 /// If the range is empty, or some of it is preemptible already.
@@ -204,8 +203,8 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
     Ok(PreemptibleRegistration(code))
 }
 
-/// Makes functions preemptible. A goroutine that is asked to stop while it runs in one is stopped,
-/// whatever two instructions it is between, and others run. Without this, and without a
+/// Makes functions preemptible. A goroutine that is asked to stop while it runs in such a function
+/// is stopped between any two instructions, and others run. Without this, and without a
 /// [check](crate::morestack_check), a loop goes on until it ends.
 ///
 /// ```
@@ -231,17 +230,17 @@ pub unsafe fn register_preemptible(code: Range<usize>) -> Result<PreemptibleRegi
 /// range. A function may have attributes, a visibility, an ABI, and arguments with plain names; it
 /// has no type parameters, isn't `const` or `async`, and takes no `self`.
 ///
-/// It takes a signal to stop such a function. Where a sandbox refuses to send or to handle one, a
-/// line on stderr says so, once, and goroutines stop at checks and where they wait.
+/// A signal stops such a function. If a sandbox refuses to send or to handle the signal, a line on
+/// stderr says so, once, and goroutines stop only at checks and where they wait.
 ///
 /// # Safety
 /// The functions are `unsafe` because each of their instructions can park. Their author and their
 /// callers ensure that at no point in them
 ///
 /// - something is kept that was obtained from a thread-local: after the instruction the thread may
-///   be another. That goes for what is inlined, too: an allocation, a print, a panic's count;
-/// - a lock is held that others need to get on, std's for example: goroutines that wait for it hold
-///   up their threads, and this one may be waiting for one of those.
+///   be another. This includes inlined code, such as an allocation, a print, or a panic's count;
+/// - a lock is held that other goroutines need, std's for example. Goroutines that wait for the
+///   lock block their threads, and this goroutine may be waiting for one of those threads.
 ///
 /// The linker collects the functions of all crates that are linked together. Where this crate is a
 /// dynamic library of its own (`-C prefer-dynamic`), it sees none of the others' functions: there,

@@ -2,8 +2,8 @@
 //! `select.go` and `sema.go`.
 //!
 //! A sudog says whether its wait counts. If it does, `releasetime` isn't 0, and the goroutine that
-//! ends the wait sets it to the time. `acquiretime` is the time at which a wait for a mutex began:
-//! from it the unlock computes how long others have waited.
+//! ends the wait sets it to the time. `acquiretime` is the time at which a wait for a mutex began.
+//! From it the unlock computes how long others have waited.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -20,9 +20,8 @@ pub(crate) enum Contention {
     Mutex,
 }
 
-/// The sampling rates. Waits: on average one is recorded per this many nanoseconds blocked.
-/// Unlocks: one in this many is recorded. 0 disables recording. Go's `blockprofilerate` and
-/// `mutexprofilerate`.
+/// The sampling rates. On average, one wait is recorded per `RATES[0]` nanoseconds blocked, and one
+/// unlock in `RATES[1]`. 0 disables recording. Go's `blockprofilerate` and `mutexprofilerate`.
 pub(super) static RATES: [AtomicI64; 2] = [AtomicI64::new(0), AtomicI64::new(0)];
 
 #[inline(always)]
@@ -94,7 +93,7 @@ pub(in crate::runtime) fn released(s: &Sudog) {
     }
 }
 
-/// Now, if the wait for a mutex that began at `acquiretime` counts; otherwise 0.
+/// Returns the time now if the wait for a mutex that began at `acquiretime` counts, otherwise 0.
 #[inline(always)]
 pub(in crate::runtime) fn now_if(acquiretime: i64) -> i64 {
     if cfg!(feature = "pprof") && acquiretime != 0 { now() } else { 0 }

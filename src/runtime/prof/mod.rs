@@ -2,8 +2,8 @@
 //! The gathering part of Go's `mprof.go` and `cpuprof.go`; the face `pprof` writes the profiles.
 //!
 //! Without the feature `pprof` nothing is gathered, and the checks of the rates are compiled away.
-//! With it, a wait reads a rate where it parks anyway, and a thread reads another where it begins
-//! and ends.
+//! With the feature, a wait reads a rate when the goroutine parks, and a thread reads another rate
+//! when it begins and when it ends.
 //!
 //! - A sampled wait is recorded once it is over: by the goroutine that has waited (`block`), or by
 //!   the goroutine that made others wait (`mutex`). Recording allocates, so it is done on g0 and

@@ -1,7 +1,7 @@
 //! The samples that signal handlers take of threads that compute: Go's `sigprof` and `profBuf`.
 //!
 //! A handler takes no lock and allocates nothing. It copies the interrupted stack, from the
-//! innermost frame on, into one of a fixed number of places, and the profiler's thread takes it
+//! innermost frame on, into one of a fixed number of places. The profiler's thread takes the sample
 //! from there. If the next place is still in use, the sample is lost, and counted.
 
 use std::cell::UnsafeCell;
@@ -22,10 +22,10 @@ use crate::runtime::g::status::readgstatus;
 use crate::runtime::prof::thread_timer::periods;
 use crate::runtime::prof::walk::Copies;
 
-/// The number of samples that fit until the profiler takes them.
+/// The number of samples that are kept until the profiler takes them.
 const PLACES: usize = 256;
 
-/// The maximum number of bytes copied of a sample's stacks: usually a few hundred frames.
+/// The maximum number of bytes of a sample's stacks that are copied: usually a few hundred frames.
 pub(super) const COPIED: usize = 32 << 10;
 
 /// Nobody has the place.
@@ -52,15 +52,15 @@ impl Part {
 /// A thread, as a handler has seen it.
 struct Seen {
     regs: Regs,
-    /// The interrupted stack. If that was g0's, then the goroutine's too, which may have switched
-    /// to g0.
+    /// The interrupted stack. If it was g0's, also the stack of the goroutine, which may have
+    /// switched to g0.
     parts: [Part; 2],
     labels: Option<Arc<LabelMap>>,
     periods: i64,
 }
 
 struct Place {
-    /// Publishes the other field, and the place's bytes.
+    /// Its release publishes the other field, and the place's bytes.
     state: AtomicU32,
     seen: UnsafeCell<MaybeUninit<Seen>>,
 }
@@ -89,8 +89,8 @@ static SAMPLES: OnceLock<Samples> = OnceLock::new();
 pub(crate) struct Sample {
     pub(crate) pcs: Pcs,
     pub(crate) labels: Option<Arc<LabelMap>>,
-    /// The number of periods it stands for: a kernel may check its timers less often than each
-    /// period.
+    /// The number of periods that the sample stands for. A kernel may check its timers less than
+    /// once a period.
     pub(crate) periods: i64,
 }
 
@@ -169,11 +169,11 @@ pub(in crate::runtime) fn sigprof(mp: &M, gp: &G, regs: Regs) {
 }
 
 /// Copies the stack of `gp` from `sp` on, with the red zone below `sp`, to the `room` bytes at
-/// `to`. Copies nothing if `sp` isn't on that stack: then the signal has come in the middle of a
-/// switch.
+/// `to`. Copies nothing if `sp` isn't on that stack, because then the signal has come in the middle
+/// of a switch.
 ///
 /// # Safety
-/// The bytes are the caller's, and so is the stack.
+/// No other thread uses the bytes or the stack.
 unsafe fn copy(gp: &G, sp: usize, to: usize, room: usize) -> Part {
     let stack = gp.stack.get();
     if sp < stack.lo + RED_ZONE || sp > stack.hi || !sp.is_multiple_of(size_of::<usize>()) {

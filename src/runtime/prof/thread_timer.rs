@@ -20,7 +20,7 @@ use crate::runtime::m::thread::ALLM;
 /// Held while timers are made and deleted.
 static TIMERS: Mutex<()> = Mutex::new(());
 
-/// Its address is the value of these timers' signals, and of no others.
+/// Its address is the value that the signals of these timers carry, and no other signals.
 static OURS: u8 = 0;
 
 fn mark() -> usize {
@@ -52,7 +52,7 @@ pub(in crate::runtime) fn ends(mp: &M) {
 /// thread of `mp`.
 pub(super) fn periods(mp: &M) -> i64 {
     // SAFETY: no memory is passed. For a timer that is deleted meanwhile the call fails, which
-    // counts as none missed.
+    // counts as no missed period.
     let missed = unsafe { syscall!(SYS_timer_getoverrun, mp.m_os.profile_timer.get()) };
     1 + missed.max(0) as i64
 }
@@ -65,7 +65,7 @@ fn make(mp: &M, _: &MutexGuard<'_, ()>) -> io::Result<()> {
         return Ok(());
     }
     let period = 1_000_000_000 / hz as u32;
-    // The first period is cut to a random length, or threads that begin together would be sampled
+    // The first period has a random length. Otherwise threads that begin together would be sampled
     // together.
     let first = 1 + cheaprandn(period);
     mp.m_os.profile_timer.set(make_thread_timer(procid, libc::SIGPROF, mark(), first, period)?);

@@ -1,7 +1,8 @@
-//! The frames of a stack that was copied: copies that an unwinder can walk, and can't leave.
+//! The frames of a copied stack. An unwinder can walk the copy, and can't leave it.
 //!
 //! As when a stack is moved, each word that looks like an address of the stack is changed to point
-//! into the copy; if what it points to wasn't copied, into the zeros behind it, where a walk ends.
+//! into the copy. If the address wasn't copied, the word points to the zeros behind the copy, where
+//! a walk ends.
 
 use std::io;
 use std::ptr;
@@ -12,20 +13,21 @@ use crate::runtime::arch::Regs;
 use crate::runtime::g::callers::{Pcs, callers_of};
 use crate::runtime::prof::samples::{COPIED, Part};
 
-/// How many zeros are behind each copy: as much as an unwinder may read in the outermost frame.
+/// How many bytes of zeros are behind each copy: as many as an unwinder may read in the outermost
+/// frame.
 const BEYOND: usize = 4 << 10;
 
 /// Memory for the two parts of a sample.
 pub(crate) struct Copies(MmapMut);
 
-/// A part, and where it is now.
+/// A part, and where its copy is.
 struct Moved {
     part: Part,
     to: usize,
 }
 
 impl Moved {
-    /// Where `word` points to in the copy, if it points to the stack.
+    /// Returns the address in the copy that `word` should be, if it points to the stack.
     fn of(&self, word: usize) -> Option<usize> {
         let here = self.part.len != 0 && (self.part.from..=self.part.hi).contains(&word);
         here.then(|| self.to + (word - self.part.from).min(self.part.len))
@@ -37,8 +39,8 @@ impl Copies {
         Ok(Copies(MmapOptions::new().len(COPIED + 2 * BEYOND).map_anon()?))
     }
 
-    /// Fills the copies with what a handler has copied; returns the registers, changed to lead
-    /// there.
+    /// Fills the copies with the parts that a handler has copied. Returns the registers, changed to
+    /// lead into the copies.
     ///
     /// # Safety
     /// The bytes of the parts are at `from`, aligned, one behind the other, and nobody changes
@@ -66,7 +68,8 @@ impl Copies {
         regs
     }
 
-    /// The frames of the code that has these registers, of [`fill`](Self::fill).
+    /// Returns the frames of the code that has these registers, which [`fill`](Self::fill) has
+    /// returned.
     pub(super) fn callers(&self, regs: &Regs) -> Pcs {
         if !self.0.as_ptr_range().contains(&ptr::with_exposed_provenance(regs.sp)) {
             return Pcs::one(regs.pc);

@@ -1,5 +1,5 @@
 //! Reports of goroutines that seem to wait for each other in a process that also has threads of its
-//! own. Such a thread might wake a goroutine, so this isn't fatal as in
+//! own. Such a thread might wake a goroutine, so the report isn't fatal, as it is in
 //! [`checkdead`](crate::runtime::m::checkdead). A test in a harness always has such threads, and
 //! without a report it would hang silently.
 
@@ -106,8 +106,8 @@ pub(in crate::runtime) fn report_deadlock(why: &str) {
          gosched::set_deadlock_mode.)\n",
         why.trim_end_matches('!')
     );
-    // Another thread writes the stacks, because nobody may read stderr, and sysmon must go on. If
-    // there can be no thread, the line above has to suffice.
+    // Another thread writes the stacks: if no process reads stderr, the write blocks, and sysmon
+    // must go on. If no thread can be made, the line above has to suffice.
     let stacks = || {
         let _ = dump_goroutines(&mut io::stderr());
         say_last_words();

@@ -1,9 +1,9 @@
-//! What every goroutine of a program that goes on does: as text, with the stacks (Go's
-//! `runtime.Stack`, of all), and as data for a profile (`goroutineProfileWithLabels`, in
+//! The states of all goroutines, in a program that goes on: as text, with the stacks (Go's
+//! `runtime.Stack` with `all`), and as data for a profile (`goroutineProfileWithLabels`, in
 //! `mprof.go`).
 //!
-//! The world isn't stopped. [`look_at_goroutine`] suspends one goroutine at a time, if it can be
-//! suspended, while it finds its frames.
+//! The world isn't stopped. [`look_at_goroutine`] suspends one goroutine at a time, if it can,
+//! while it finds the goroutine's frames.
 
 use std::io;
 use std::ptr;
@@ -32,8 +32,8 @@ use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::signal::snapshot;
 use crate::runtime::world::suspend::{resume_g, suspend_g_until};
 
-/// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack`, of
-/// all.
+/// Writes the state and the stack of every goroutine, the caller's first. Go's `runtime.Stack` with
+/// `all`.
 ///
 /// ```text
 /// goroutine 7 "worker" [chan receive, 3 minutes]:
@@ -91,12 +91,12 @@ pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     }
 }
 
-/// The number of bytes that are written at once; it may be exceeded a little.
+/// The number of bytes that are written at once. A write may be a little larger.
 const WRITTEN_AT_ONCE: usize = 64 << 10;
 
 /// Calls `f` on g0, or on a foreign thread. Meanwhile the caller's goroutine is in a system call,
-/// so others get its P, because `f` computes for long, and may wait for a library that another
-/// goroutine loads or unloads. A goroutine that can't park keeps its P.
+/// so others get its P. `f` computes for long, and may wait for a library that another goroutine
+/// loads or unloads. A goroutine that can't park keeps its P.
 fn without_p(me: Option<&'static G>, f: impl FnOnce()) {
     if !may_park() {
         return while_waiting(me, f);
@@ -123,13 +123,13 @@ fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
     });
 }
 
-/// Whether the caller is a goroutine that could park now, and isn't explored.
+/// Whether the caller is a goroutine that could park now, and isn't in an exploration.
 fn may_park() -> bool {
     let (on, mp) = whoami();
     on.is_some() && mp.is_some_and(|mp| mp.locks.get() == 0) && explored_number().is_none()
 }
 
-/// Prints `gp` if it has begun and not ended. On g0, or on a foreign thread.
+/// Prints `gp` if it has begun and not ended. Called on g0, or on a foreign thread.
 fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>, separator: &str) {
     let looked = look_at_goroutine(gp, me, |looked| {
         out.push_str(separator);
@@ -142,19 +142,19 @@ fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>
     }
 }
 
-/// What a goroutine does.
+/// A goroutine's state, for a profile.
 #[cfg(feature = "pprof")]
 pub(crate) struct Doing {
-    /// Its frames; none if they can't be had.
+    /// Its frames; none if they couldn't be found.
     pub(crate) pcs: Pcs,
     /// What it waits for, or its state.
     pub(crate) what: &'static str,
-    /// None, too, where it runs and doesn't stop.
+    /// Its labels. None also if the goroutine runs and doesn't stop.
     pub(crate) labels: Option<Arc<LabelMap>>,
 }
 
-/// Has `f` get what each goroutine does, but the runtime's own. The world isn't stopped: each
-/// goroutine is, for as long as it is looked at. On a thread that isn't ours.
+/// Passes the state of each goroutine to `f`, except of the runtime's own. The world isn't stopped,
+/// but each goroutine is while this looks at it. Called on a thread that isn't ours.
 #[cfg(feature = "pprof")]
 pub(crate) fn each_goroutine(mut f: impl FnMut(Doing)) {
     for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
@@ -168,7 +168,7 @@ pub(crate) fn each_goroutine(mut f: impl FnMut(Doing)) {
     }
 }
 
-/// A goroutine that doesn't end meanwhile.
+/// A goroutine that this thread looks at, and that doesn't end meanwhile.
 struct Looked {
     /// Its state, without the scan bit.
     status: u32,
@@ -177,8 +177,9 @@ struct Looked {
     still: bool,
 }
 
-/// Has `note` look at `gp`, and finds its frames, if they can be had; none if it hasn't begun or
-/// has ended. `me` is the caller's goroutine. On g0, or on a thread that isn't ours.
+/// Calls `note` for `gp`, and finds its frames, if that is possible. Returns none if `gp` hasn't
+/// begun or has ended. `me` is the caller's goroutine. Called on g0, or on a thread that isn't
+/// ours.
 fn look_at_goroutine<T>(
     gp: &'static G,
     me: Option<&G>,
@@ -186,13 +187,13 @@ fn look_at_goroutine<T>(
 ) -> Option<(Option<Pcs>, T)> {
     if me.is_some_and(|me| ptr::eq(me, gp)) {
         let noted = note(&Looked { status: GRUNNING, still: true });
-        // SAFETY: `gp` is the caller's, whose thread is on g0 here, so its stack stays as it left
+        // SAFETY: `gp` is the caller's, and this thread is on g0, so the stack stays as `gp` left
         // it.
         return Some((Some(unsafe { gcallers(gp, &left_at(gp)) }), noted));
     }
     let state = loop {
-        // It stands still, and to ask it to stop would let it go on. Or it has lost its P because
-        // it came to no check.
+        // In the first case it stands still, and a request to stop would let it go on. In the
+        // second it has lost its P because it came to no check.
         if (snapshot::is_kept(gp) || has_run_long_without_p(gp))
             && let Some(found) = look_at_running(gp, &mut note)
         {
@@ -218,11 +219,11 @@ fn look_at_goroutine<T>(
     Some(found)
 }
 
-/// How long to wait for a goroutine that runs to stop, in nanoseconds.
+/// How many nanoseconds to wait until a running goroutine stops.
 const PATIENCE: i64 = 10 * 1000 * 1000;
 
-/// Whether `gp` lost its P before so long that it was asked to stop meanwhile for as long as
-/// [`look_at_goroutine`] would ask it.
+/// Whether `gp` has run without a P for longer than [`look_at_goroutine`] would wait for it to
+/// stop.
 fn has_run_long_without_p(gp: &G) -> bool {
     let since = gp.m.get().map_or(0, |mp| mp.ext.detached_since.load(Ordering::Relaxed));
     since != 0 && nanotime() - since > patience(PATIENCE)

@@ -15,9 +15,9 @@ use crate::runtime::report::traceback::what_it_does;
 /// The maximum number of frames shown of a goroutine.
 const FRAMES: usize = 8;
 
-/// The steps of a run, a line for each: the number of the goroutine, its operation, and the
-/// program's line. Where the run's time has gone on, a line gives the time since the run began at
-/// `begun`.
+/// Returns the steps of a run, a line for each: the number of the goroutine, its operation, and the
+/// program's line. When the run's clock has advanced, a line gives the time since `begun`, when the
+/// run began.
 pub(crate) fn story(steps: &[Step], begun: i64) -> String {
     let mut symbols = Symbols::new();
     let mut out = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn story(steps: &[Step], begun: i64) -> String {
     out
 }
 
-/// What each of these goroutines waits for, and where. They never run again.
+/// Returns what each of these goroutines waits for, and where. They never run again.
 pub(crate) fn left_behind(left: &[(&'static G, u32)]) -> String {
     let mut symbols = Symbols::new();
     let mut out = String::new();
@@ -57,7 +57,7 @@ pub(crate) fn left_behind(left: &[(&'static G, u32)]) -> String {
         let name = if name.as_str().is_empty() { String::new() } else { format!(" {name:?}") };
         let does = what_it_does(gp, gp.atomicstatus.load(Ordering::Relaxed));
         let _ = writeln!(out, "goroutine {number}{name} [{does}]:");
-        // SAFETY: it has left its stack, and nobody lets it go on.
+        // SAFETY: it has left its stack, and never goes on.
         let pcs = unsafe { callers_of_still(gp) };
         for (function, place) in places(&mut symbols, pcs.as_slice()).take(FRAMES) {
             let _ = writeln!(out, "    {function}\n        {place}");
@@ -69,7 +69,7 @@ pub(crate) fn left_behind(left: &[(&'static G, u32)]) -> String {
     out
 }
 
-/// The functions of the program at these addresses, the innermost first, with their places.
+/// Returns the functions of the program at these addresses, the innermost first, with their places.
 fn places<'a>(symbols: &'a mut Symbols, pcs: &'a [usize]) -> impl Iterator<Item = (String, String)> + 'a {
     pcs.iter().flat_map(move |&pc| {
         let is_shown = |symbol: &&Symbol| symbol.whose() == Whose::Program && !symbol.file.is_empty();
@@ -80,13 +80,14 @@ fn places<'a>(symbols: &'a mut Symbols, pcs: &'a [usize]) -> impl Iterator<Item 
     })
 }
 
-/// Whether a file is of the standard library, whose functions call the program's closures: a source
-/// as it was compiled, or as the toolchain has it, where its component `rust-src` is installed.
+/// Whether a file is a source of the standard library, whose functions call the program's closures.
+/// The path is that of its compilation, or the toolchain's if the component `rust-src` is
+/// installed.
 fn is_std(file: &str) -> bool {
     file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/")
 }
 
-/// A path without the directory that the program runs in.
+/// Returns the path relative to the directory that the program runs in.
 fn short(path: &str) -> &str {
     let here = std::env::current_dir().ok();
     let relative = here.and_then(|here| path.strip_prefix(here.to_str()?)?.strip_prefix('/'));

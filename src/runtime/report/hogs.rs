@@ -1,13 +1,12 @@
-//! Reports goroutines that keep a P from others, with `GODEBUG=hogs=1`: the goroutine, and its
-//! stack.
+//! With `GODEBUG=hogs=1`, reports each goroutine that keeps a P from others, with its stack.
 //!
 //! Sysmon finds such goroutines, and must not wait. But looking up names takes memory and std's
-//! locks, which such a goroutine may hold. So a thread of its own reports them, one at a time; its
-//! M has no P, like sysmon's. A goroutine that was asked to let its P go may wait in a signal
-//! handler, where it leaves no copy of its stack. So sysmon asks it only after the thread has
-//! copied its stack, and waits for the copy no longer than [`PATIENCE`]. While the thread reports
-//! another goroutine, sysmon doesn't wait at all. Then the report gives only the place where the
-//! goroutine was made ([`Untold`]), so that each place is reported at least once.
+//! locks, which such a goroutine may hold. So a reporting thread reports them, one at a time; its M
+//! has no P, like sysmon's. A goroutine that was asked to let its P go may wait in a signal
+//! handler, where it leaves no copy of its stack. So sysmon asks the goroutine only after the
+//! thread has copied the stack, and waits for the copy no longer than [`PATIENCE`]. While the
+//! thread reports another goroutine, sysmon doesn't wait at all. Then the report gives only the
+//! place where the goroutine was made ([`Untold`]), so that each place is reported at least once.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::panic::Location;
@@ -30,15 +29,15 @@ use crate::runtime::report::traceback::{Origin, traceback};
 use crate::runtime::signal::snapshot;
 
 /// The maximum time that sysmon waits for the copy of a goroutine's stack before it asks the
-/// goroutine, in nanoseconds.
+/// goroutine to let its P go, in nanoseconds.
 const PATIENCE: i64 = 20 * 1000 * 1000;
 
-/// The time that a goroutine computes until it is taken to have no checks, in nanoseconds.
-/// Meanwhile it is asked several times to stop at a check.
+/// A goroutine that has computed for this many nanoseconds is assumed to have no checks. Meanwhile
+/// it is asked several times to stop at a check.
 const NO_CHECK_NS: i64 = 500 * 1000;
 
-/// The time for which other goroutines that were made at the same place aren't reported, in
-/// nanoseconds.
+/// For this many nanoseconds after a report, no other goroutine that was made at the same place is
+/// reported.
 const SECOND: i64 = 1000 * 1000 * 1000;
 
 /// The maximum number of places that are reported in a second.
@@ -58,8 +57,8 @@ pub(in crate::runtime) struct Hog {
     pub(in crate::runtime) slice: i64,
 }
 
-// SAFETY: of the G, the M and the P, only atomics are read, and fields that never change while the
-// G is running. `report_hog` ensures that it is running.
+// SAFETY: only atomics of the G, the M and the P are read, and fields that never change while the G
+// is running. `report_hog` ensures that it is running.
 unsafe impl Send for Hog {}
 
 impl Hog {
@@ -84,8 +83,7 @@ impl Hog {
             fail_stack_checks(self.mp, self.gp);
             usleep(20);
         }
-        // Its thread may have begun to sleep since sysmon looked, and then its stack will show
-        // that.
+        // Its thread may have begun to sleep since sysmon looked. The stack will show that.
         self.sleeps = self.sleeps || self.sleeps_now();
         self.still_has_it().then_some(self)
     }
@@ -97,7 +95,7 @@ impl Hog {
         self.computed() == before && thread_sleeps(self.mp.procid.load(Ordering::Relaxed))
     }
 
-    /// The place where it was made. Of the goroutines of one place, one is reported per second.
+    /// The place where the goroutine was made. One goroutine per place is reported in a second.
     fn place(&self) -> usize {
         let created_at = self.gp.ext.created_at.get();
         created_at.map_or(self.gp.gopc.get(), |location| ptr::from_ref(location).addr())
@@ -180,8 +178,8 @@ impl Shared {
         self.said.iter().any(|said| said.0 == place && is_recent(said, now))
     }
 
-    /// Whether `place` may be reported: it wasn't within a second, and not too many other places
-    /// were.
+    /// Whether `place` may be reported: neither this place nor too many others were reported within
+    /// a second.
     fn may_say(&self, place: usize, now: i64) -> bool {
         !self.was_said(place, now) && self.said.iter().any(|said| !is_recent(said, now))
     }
@@ -231,8 +229,8 @@ pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
     }
 }
 
-/// Whether `hog` may be asked to let its P go: its data for the report was copied, or it is left to
-/// be reported without a stack. Called by sysmon, which calls again if this returns false.
+/// Whether `hog` may be asked to let its P go: its data for the report was copied, or it will be
+/// reported without a stack. Called by sysmon, which calls again if this returns false.
 pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
     if !hogs() {
         return true;
@@ -256,7 +254,7 @@ pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
 
 /// The function of the reporting thread's M; it never returns.
 fn tell_of_hogs() {
-    // The first look-up reads the program's debug information, which takes long.
+    // The first look-up takes long, because it reads the program's debug information.
     Symbols::new().explain();
     loop {
         tell_of_untold();

@@ -7,11 +7,11 @@
 //! assert_eq!(goroutines, Some(Value::Uint64(1)));
 //! ```
 //!
-//! Nothing stops while metrics are read: each is as it was at a moment of its own.
+//! Nothing stops while metrics are read, so each value is of a different moment.
 //!
-//! How long goroutines wait for a P, and for mutexes, is sampled: one wait in 128 is measured, on
-//! average. (In Go it is one in 8: a switch there takes longer, and so the clock costs less beside
-//! it.)
+//! The times that goroutines wait for a P and for mutexes are sampled: one wait in 128 is measured,
+//! on average. (Go measures one in 8: a switch takes longer there, so the clock's share is
+//! smaller.)
 
 use std::sync::atomic::Ordering;
 
@@ -42,7 +42,7 @@ use crate::runtime::stack::copystack::GROWTHS;
 pub struct Description {
     /// The metric's name, with its unit.
     pub name: &'static str,
-    /// What the metric tells.
+    /// What the metric measures.
     pub description: &'static str,
     /// Whether the metric only grows.
     pub cumulative: bool,
@@ -116,8 +116,8 @@ pub fn all() -> &'static [Description] {
     &ALL
 }
 
-/// The value of the metric with this name; none if there is no such metric. Go's `metrics.Read`, of
-/// one.
+/// Returns the value of the metric with this name, or none if there is no such metric. Go's
+/// `metrics.Read` for one metric.
 ///
 /// ```
 /// use gosched::metrics::{self, Value};
@@ -259,14 +259,15 @@ fn seconds(ns: i64) -> Value {
     Value::Float64(ns as f64 / 1e9)
 }
 
-/// How many goroutines have lost their P by being asked for this.
+/// How many goroutines have lost their P because they were asked for this.
 fn detachments(asked: Asked) -> Value {
     Value::Uint64(sched().ext.detachments[asked as usize - 1].load(Ordering::Relaxed))
 }
 
-/// How long P's have been idle, all together, with those that are idle now.
+/// How long all P's together have been idle, until now.
 fn idle() -> Value {
-    // Without the lock, a P that stops being idle meanwhile might be counted in neither.
+    // Without the lock, the time of a P that stops being idle meanwhile might be missing from both
+    // sums.
     lock(&sched().lock);
     let mut idle = sched().idle_time.load(Ordering::Relaxed);
     if started() {

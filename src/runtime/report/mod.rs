@@ -1,5 +1,5 @@
-//! Everything that is printed: fatal errors, stacks of goroutines, the scheduler's state, metrics.
-//! Go's `panic.go` and `traceback.go`.
+//! Everything that the runtime prints: fatal errors, stacks of goroutines, the scheduler's state,
+//! metrics. Go's `panic.go` and `traceback.go`.
 //!
 //! A fatal error may occur with any lock held, malloc's too, and in the middle of any change. So
 //! its report
@@ -14,9 +14,9 @@
 //!   enough, the watchdog ends the report, with only the part that was printed by then.
 //!
 //! A report of a program that goes on may allocate. `dump_goroutines` suspends each goroutine while
-//! it looks at it. For a running goroutine that doesn't stop, its thread makes a copy of the stack
-//! (`signal/snapshot.rs`). For metrics and `schedtrace` no goroutine stops: the words are read at
-//! slightly different moments.
+//! it looks at the goroutine. If a running goroutine doesn't stop, its thread makes a copy of the
+//! stack (`signal/snapshot.rs`). For metrics and `schedtrace` no goroutine stops, so the values are
+//! of slightly different moments.
 //!
 //! # Files
 //!

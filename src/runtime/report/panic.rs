@@ -1,10 +1,10 @@
 //! The report of a fatal error, which ends the process with status 2: Go's `panic.go`.
 //!
 //! `throw` and `fatal`, in `base/fatal.rs`, call [`report`], and so does a check that finds a stack
-//! overflow. A goroutine that hits its guard page comes from assembly ([`gosched_overflow`]), and a
-//! panic that nobody takes from its goroutine ([`fatalpanic`]). A panic that somebody takes ends
-//! nothing: a hook only prints its goroutine, in front of std's message. Another hook prints the
-//! goroutine behind a sanitizer's report.
+//! overflow. For a goroutine that hits its guard page, assembly calls [`gosched_overflow`]. A panic
+//! that nothing catches calls [`fatalpanic`]. A panic that is caught ends nothing: a hook only
+//! prints its goroutine, in front of std's message. Another hook prints the goroutine behind a
+//! sanitizer's report.
 
 use std::fmt::{self, Display, Formatter};
 use std::panic::{set_hook, take_hook};
@@ -31,7 +31,7 @@ use crate::runtime::report::traceback::{
 };
 use crate::runtime::report::watchdog::give_up_after_a_while;
 
-/// The report of a fatal error, and the end of the process. On g0, or on a thread that isn't ours.
+/// Reports a fatal error, and ends the process. Called on g0, or on a thread that isn't ours.
 pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
     match fatal {
         Fatal::Error(s, kind) => {
@@ -43,12 +43,12 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
     }
 }
 
-/// Which goroutines a report shows, where `GOTRACEBACK` doesn't say that it is none.
+/// Which goroutines a report shows, unless `GOTRACEBACK` asks for none.
 pub(super) enum Shown {
-    /// All if it asks for that, else none: the report itself has said enough. `first` comes before
-    /// others.
+    /// All if `GOTRACEBACK` asks for all, else none, because the report itself has said enough.
+    /// `first` comes before the others.
     All { first: Option<&'static G> },
-    /// All if it asks for that, else this thread's own.
+    /// All if `GOTRACEBACK` asks for all, else this thread's own.
     Mine,
 }
 
@@ -73,8 +73,8 @@ pub(super) fn dopanic(kind: ThrowType, shown: Shown) -> ! {
     end_process()
 }
 
-/// Claims the right to report a fatal error. A thread that comes second waits for the end of the
-/// process. Go's `startpanic_m`.
+/// Claims the right to report a fatal error. A second thread waits for the end of the process. Go's
+/// `startpanic_m`.
 pub(super) fn startpanic(kind: ThrowType) {
     let mp = this_m();
     if let Some(mp) = mp {
@@ -96,13 +96,13 @@ pub(super) fn startpanic(kind: ThrowType) {
     freezetheworld();
 }
 
-/// Keeps other M's from running goroutines, as well as it can, while a fatal error is reported:
-/// takes no lock, as the failing code may hold any. Go's `freezetheworld`.
+/// Keeps other M's from running goroutines, as well as it can, while a fatal error is reported.
+/// Takes no lock, because the failing code may hold any lock. Go's `freezetheworld`.
 fn freezetheworld() {
     if gomaxprocs() == 0 {
         return; // the runtime hasn't started
     }
-    // Each round is a millisecond; as long as a goroutine runs, it may help to ask again.
+    // Each round takes a millisecond. As long as a goroutine runs, it may help to ask again.
     for _ in 0..5 {
         sched().stopwait.store(FREEZE_STOP_WAIT, Ordering::Relaxed);
         sched().gcwaiting.store(true, Ordering::SeqCst);
@@ -113,9 +113,9 @@ fn freezetheworld() {
     }
 }
 
-/// The report of an overflow, and the end of the process: first what is known without the
-/// goroutine's frames, then those that begin with `frames`, if they are there. Of a goroutine that
-/// has written over what lies below its stack, nothing is read.
+/// Reports an overflow, and ends the process. Prints first what is known without the goroutine's
+/// frames, then the frames from the registers `frames` on, if given. Reads no memory of a goroutine
+/// that has written below its stack.
 fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! {
     startpanic(ThrowType::User);
     let stack = gp.stack.get();
@@ -149,8 +149,9 @@ fn report_overflow(gp: &G, sp: usize, limit: usize, frames: Option<&Regs>) -> ! 
     end_process()
 }
 
-/// A goroutine has hit the guard page below its stack: assembly calls this, on g0, with the
-/// goroutine's registers, and with a frame from which an unwinder goes on there.
+/// Reports that a goroutine has hit the guard page below its stack. Assembly calls this on g0, with
+/// the goroutine's registers, and with a frame from which an unwinder goes on to the goroutine's
+/// frames.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_overflow(addr: usize, regs: &Regs) -> ! {
     let Some(gp) = curg() else { throw("overflow of no goroutine") };
@@ -158,7 +159,7 @@ extern "C" fn gosched_overflow(addr: usize, regs: &Regs) -> ! {
     report_overflow(gp, addr, stack.hi - stack.lo, Some(regs))
 }
 
-/// Ends the process because `gp` has panicked, and nobody takes that. Go's `fatalpanic`.
+/// Ends the process because `gp` has panicked, and nothing catches the panic. Go's `fatalpanic`.
 #[cold]
 pub(crate) fn fatalpanic(gp: &'static G) -> ! {
     systemstack(|| {
@@ -168,9 +169,9 @@ pub(crate) fn fatalpanic(gp: &'static G) -> ! {
     })
 }
 
-/// Ends the process because the running goroutine has panicked in a language that is ported onto
-/// this, and nobody recovers: prints `text` as it is, and the goroutine. Go's `fatalpanic`, after
-/// its `printpanics`.
+/// Ends the process because the running goroutine has panicked, in a language that is ported onto
+/// this crate, and doesn't recover. Prints `text` as it is, and the goroutine. Go's `fatalpanic`,
+/// after its `printpanics`.
 #[cold]
 pub(crate) fn fatalpanic_of_port(text: &str) -> ! {
     systemstack(|| {
@@ -180,15 +181,16 @@ pub(crate) fn fatalpanic_of_port(text: &str) -> ! {
     })
 }
 
-/// Has a line printed in front of std's message of a panic: whose it is. A program that has set a
-/// hook of its own gets what that prints, and nothing else.
+/// Installs a hook that prints, in front of std's message of a panic, which goroutine panics. If
+/// the program has set a hook of its own, only that hook runs.
 pub(in crate::runtime) fn install_panic_hook() {
-    // Nobody who panics may change the hook: the runtime is started by a destructor.
+    // A thread that panics may not change the hook. It panics here if a destructor starts the
+    // runtime.
     if thread::panicking() {
         return;
     }
     let before = take_hook();
-    // The hook is std's own now, whatever it was before.
+    // After the first take_hook, the hook is std's own.
     let std_hook = take_hook();
     if ptr::eq(&raw const *before, &raw const *std_hook) {
         set_hook(Box::new(move |info| {
@@ -200,8 +202,8 @@ pub(in crate::runtime) fn install_panic_hook() {
     }
 }
 
-/// Has it said, behind an error that a sanitizer ends the process for, which goroutine ran on that
-/// thread: a report of AddressSanitizer's knows threads alone.
+/// Makes a sanitizer that ends the process print, behind its report, which goroutine ran on the
+/// thread. AddressSanitizer's report knows only threads.
 pub(in crate::runtime) fn install_sanitizer_hook() {
     extern "C" fn print() {
         print_whose("ran on that thread");
@@ -209,8 +211,8 @@ pub(in crate::runtime) fn install_sanitizer_hook() {
     before_death(print);
 }
 
-/// Says which goroutine runs here and what it does, if it is one: a thread of the program's that is
-/// made one while it waits isn't.
+/// Prints which goroutine runs here and what it `does`, if this is a goroutine. A foreign thread
+/// that is made a goroutine while it waits isn't.
 fn print_whose(does: &str) {
     let mp = this_m().filter(|mp| !mp.isextra.get());
     if let Some(gp) = mp.and_then(|mp| mp.curg.get()) {

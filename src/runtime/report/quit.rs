@@ -1,9 +1,9 @@
-//! SIGQUIT: the stacks of all goroutines are printed, and the process ends with status 2.
+//! SIGQUIT prints the stacks of all goroutines, and ends the process with status 2.
 //!
-//! Go prints the report in the handler. Here it takes memory, and the interrupted thread may hold
-//! the allocator's lock: so the handler only asks for the report, and sysmon prints it while that
-//! thread goes on. A second SIGQUIT doesn't cut the report off: `timeout` sends two at once. If
-//! sysmon no longer runs, a third one ends the process as if nobody handled it.
+//! Go prints the report in the handler. Here the report needs memory, and the interrupted thread
+//! may hold the allocator's lock. So the handler only asks for the report, and sysmon prints it
+//! while that thread goes on. A second SIGQUIT doesn't cut the report off, because `timeout` sends
+//! two at once. If sysmon no longer runs, a third SIGQUIT ends the process by the default action.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -20,9 +20,9 @@ use crate::runtime::report::panic::{Shown, dopanic, startpanic};
 use crate::runtime::signal::handler::{action, getsig, setsig};
 use crate::runtime::signal::sigqueue::signal_ignored;
 
-/// Whether the signal has come at all.
+/// Whether the signal has come once.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Whether a report is asked for. It publishes what is below.
+/// Whether a report was asked for. Its store publishes the statics below.
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// The interrupted pc.
 static PC: AtomicUsize = AtomicUsize::new(0);
@@ -34,9 +34,9 @@ static SIGCODE: AtomicI32 = AtomicI32::new(0);
 static GP: AtomicPtr<G> = AtomicPtr::new(ptr::null_mut());
 
 /// Installs the handler, unless the program handles SIGQUIT, or ignores it by
-/// [`ignore`](crate::signal::ignore). It is also installed if the process was started with the
-/// signal ignored, as shells do in the background: as in Go, whoever sends SIGQUIT there wants the
-/// report. Part of Go's `initsig`.
+/// [`ignore`](crate::signal::ignore). Installs it also if the process was started with the signal
+/// ignored, as shells do in the background: as in Go, a user that sends SIGQUIT wants the report.
+/// Part of Go's `initsig`.
 pub(in crate::runtime) fn install_quit_handler() {
     if signal_ignored(libc::SIGQUIT) {
         return;
@@ -53,9 +53,9 @@ extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mu
     // SAFETY: the kernel passes a siginfo and a ucontext, which are this handler's until it
     // returns.
     let (info, context) = unsafe { (&*info, &mut *context.cast()) };
-    // The first may not have returned yet: only that one writes below.
+    // The first handler may not have returned yet. Only the first writes the statics below.
     if BEGUN.swap(true, Ordering::Relaxed) {
-        // SAFETY: all zero is the default action. The next one finds it, and ends the process.
+        // SAFETY: all zero is the default action. The next signal finds it, and ends the process.
         let _set = unsafe { setsig(libc::SIGQUIT, &std::mem::zeroed()) };
         return;
     }
@@ -65,8 +65,9 @@ extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mu
         M_ID.store(mp.id.get(), Ordering::Relaxed);
         GP.store(mp.curg.get().map_or(ptr::null_mut(), G::as_ptr), Ordering::Relaxed);
     }
-    // Sequentially consistent: sysmon sets sysmonwait and then looks at this. Either it sees this,
-    // or we see that it sleeps and wake it. And release: sysmon finds what was stored above.
+    // Sequentially consistent: sysmon sets sysmonwait and then looks at ASKED. Either it sees this
+    // store, or we see that it sleeps and wake it. The store is also a release: sysmon finds what
+    // was stored above.
     ASKED.store(true, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
@@ -76,8 +77,8 @@ pub(in crate::runtime) fn asked_to_quit() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Prints the report if a SIGQUIT has asked for it, and ends the process. On sysmon's thread. The
-/// last part of Go's `sighandler`.
+/// If a SIGQUIT has asked for the report, prints it and ends the process. Called on sysmon's
+/// thread. The last part of Go's `sighandler`.
 pub(in crate::runtime) fn quit_if_asked() {
     if asked_to_quit() {
         report()
@@ -88,8 +89,8 @@ pub(in crate::runtime) fn quit_if_asked() {
 #[inline(never)]
 fn report() -> ! {
     startpanic(ThrowType::User);
-    // Those that wait in a signal handler couldn't leave a copy of their stacks. From here on,
-    // nobody is asked to wait there who comes late: the world is about to stop.
+    // Goroutines that wait in a signal handler couldn't leave a copy of their stacks, so they go
+    // on. From here on no goroutine is asked to wait there, because the world is about to stop.
     let_some_go(usize::MAX);
     eprintln!("SIGQUIT: quit");
     let (pc, m) = (PC.load(Ordering::Relaxed), M_ID.load(Ordering::Relaxed));

@@ -1,8 +1,8 @@
-//! Writes a line about the scheduler's state every N milliseconds: `GODEBUG=schedtrace=N`, and
-//! `scheddetail=1` for more. Go's `schedtrace`.
+//! With `GODEBUG=schedtrace=N`, writes a line about the scheduler's state every N milliseconds, and
+//! more with `scheddetail=1`. Go's `schedtrace`.
 //!
-//! The lines are Go's, field for field, for tools that read Go's lines. An M whose goroutine is
-//! detached, a state that Go doesn't have, has two fields more. Nothing stops for these lines, so
+//! The lines have exactly Go's fields, for tools that read Go's lines. An M whose goroutine is
+//! detached, a state that Go doesn't have, has two more fields. Nothing stops for these lines, so
 //! the fields are of slightly different moments. Each field is one word, so it is never half old
 //! and half new.
 

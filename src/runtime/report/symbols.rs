@@ -1,18 +1,18 @@
 //! From addresses to functions, files and lines: Go's `funcline`, by way of `std::backtrace`.
 //!
-//! `std::backtrace` knows only the symbols of the calling stack's frames. So it is called from a
-//! frame whose caller, to an unwinder, is at the address in question, on a stack that leads nowhere
-//! ([`Nowhere`]). That is slow, but most goroutines are at the same few addresses, and a report
-//! looks up each address once.
+//! `std::backtrace` knows only the symbols of the calling stack's frames. So a look-up calls it
+//! from a made-up frame whose caller, to an unwinder, is at the wanted address, on a stack that
+//! leads nowhere ([`Nowhere`]). That is slow, but most goroutines are at the same few addresses,
+//! and a report looks up each address once.
 //!
-//! The program may unload a library at any time (`dlclose`), and an unwinder reads the tables that
-//! the library has brought along. Of code that is gone nothing is known. A library is kept in
-//! memory while its code is looked up ([`code_at`]). The lock of `dl_iterate_phdr` keeps every
-//! library where it is, but nothing may wait for std's lock meanwhile: a thread that prints a
-//! backtrace takes the two in the other order. So the library's count of users is raised, as by a
-//! `dlopen` of the program's.
+//! The program may unload a library at any time (`dlclose`), and an unwinder reads the library's
+//! tables. So a library is kept in memory while its code is looked up ([`code_at`]). About code
+//! that is gone nothing is known. The lock of `dl_iterate_phdr` would keep every library in place.
+//! But its holder may not wait for std's lock: a thread that prints a backtrace takes the two in
+//! the other order. So a look-up raises the library's count of users, as a `dlopen` of the
+//! program's does.
 //!
-//! For a look-up std takes a lock, and memory. The thread that has failed may hold that lock, or
+//! For a look-up std takes a lock, and allocates. The thread that has failed may hold that lock, or
 //! malloc's. So in the report of a fatal error a look-up is guarded: if it faults or waits too
 //! long, the report goes on without names.
 
@@ -33,7 +33,7 @@ use crate::runtime::base::print::eprintln;
 use crate::runtime::embed::symbolizer::symbolizer;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
-/// A function at an address. There are several at one address where calls were inlined.
+/// A function at an address. An address with inlined calls has several.
 pub(crate) struct Symbol {
     /// Empty if it isn't known.
     pub(crate) function: String,
@@ -41,7 +41,7 @@ pub(crate) struct Symbol {
     pub(crate) file: String,
     /// 0 if it isn't known.
     pub(crate) line: u32,
-    /// Whether it belongs to an embedder's runtime.
+    /// Whether the function belongs to an embedder's runtime.
     own: bool,
 }
 
@@ -60,9 +60,9 @@ pub(crate) struct Symbols {
 /// The symbols of an address.
 #[derive(Default)]
 struct Known {
-    /// The functions, the innermost first; none if it isn't known.
+    /// The functions, the innermost first; empty if they aren't known.
     symbols: Vec<Symbol>,
-    /// The start of the outermost of them, if an unwinder knows it.
+    /// The start of the outermost function, if an unwinder knows it.
     begin: Option<usize>,
 }
 
@@ -83,10 +83,10 @@ impl Symbols {
         ManuallyDrop::new(Symbols::new())
     }
 
-    /// The functions at an address inside an instruction (of a call, not its return address), the
-    /// innermost first; one function without a name if nothing is known. The answer is the same
-    /// each time. For an address that wasn't looked up before, std needs time, locks and a large
-    /// stack: so this is called on g0, or on a thread that doesn't run a goroutine.
+    /// Returns the functions at an address inside an instruction (of a call, not its return
+    /// address), the innermost first; one function without a name if nothing is known. The answer
+    /// is the same each time. For an address that wasn't looked up before, std needs time, locks
+    /// and a large stack. So this is called on g0, or on a thread that doesn't run a goroutine.
     pub(crate) fn functions(&mut self, pc: usize) -> &[Symbol] {
         self.look_up(pc);
         self.at(pc)
@@ -98,9 +98,10 @@ impl Symbols {
         self.named.clear();
     }
 
-    /// Prints the frames at these addresses, and that there may be more. The runtime's frames are
-    /// left out, unless the level asks for them or there are no others; so are those of what the
-    /// program calls, in which its closures are if they were inlined there. Go's `traceback2`.
+    /// Prints the frames at these addresses, and a note if there may be more. Leaves out the
+    /// runtime's frames, unless the level asks for them or there are no others. Also leaves out the
+    /// frames of functions that the program calls, even if its closures were inlined there. Go's
+    /// `traceback2`.
     pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         pcs.iter().for_each(|&pc| self.look_up(pc));
         let found = pcs.iter().flat_map(|&pc| self.at(pc)).map(Symbol::whose).max();
@@ -125,7 +126,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Prints the function that made a goroutine, and the place in it: at `pc`.
+    /// Prints the function that made a goroutine, and the place `pc` in it.
     pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: impl Display) -> fmt::Result {
         self.look_up(pc);
         let symbols = self.at(pc);
@@ -185,10 +186,10 @@ impl Symbols {
     }
 }
 
-/// Returns the symbols of an address: from an embedder, which may know code that no unwinder does,
-/// otherwise from std. The address's library is added to the libraries that are kept. In the report
-/// of a fatal error no library is added, because another thread may have stopped in the dynamic
-/// linker for good.
+/// Returns the symbols of an address: from an embedder, which may know code that no unwinder knows,
+/// otherwise from std. Adds the address's library to the libraries that are kept. In the report of
+/// a fatal error no library is added, because another thread may have stopped in the dynamic linker
+/// for good.
 fn look_up(
     pc: usize,
     nowhere: Option<&Nowhere>,
@@ -197,8 +198,8 @@ fn look_up(
 ) -> Known {
     let by_embedder = by_embedder(pc);
     let mut in_library = false;
-    // An address that isn't in code has no function, such as a word of a stack that a walk has
-    // taken for an address, or the pc of a library that is gone. A look-up would read memory there.
+    // An address that isn't in code has no function: for example a word of a stack that a walk has
+    // taken for an address, or a pc in a library that is gone. A look-up would read memory there.
     let (there, begin) = match code_at(pc) {
         Code::Data => (false, None),
         Code::Elsewhere(begin) => (begin.is_some(), begin),
@@ -213,8 +214,8 @@ fn look_up(
         }
     };
     let by_std = || {
-        // A hundred goroutines in malloc are at a hundred addresses in a few functions, and std
-        // needs malloc too.
+        // A hundred goroutines in malloc are at a hundred addresses in a few functions, and a
+        // look-up by std needs malloc itself.
         let begin = begin.filter(|_| in_library);
         if let Some(function) = begin.and_then(|begin| named.get(&begin)) {
             return Some(vec![Symbol::named(function.clone())]);
@@ -230,7 +231,7 @@ fn look_up(
     Known { symbols: by_embedder.or_else(by_std).unwrap_or_default(), begin }
 }
 
-/// The symbol of an address from an embedder, if it knows one.
+/// Returns the embedder's symbols for an address, if it knows any.
 fn by_embedder(pc: usize) -> Option<Vec<Symbol>> {
     let symbolizer = symbolizer()?;
     let mut symbols = Vec::new();
@@ -265,7 +266,7 @@ impl Symbol {
         Symbol { function, file: String::new(), line: 0, own: false }
     }
 
-    /// Whose the function is. A report shows those of some, and above: Go's `showframe`.
+    /// Returns whose the function is, which decides whether a report shows it. Go's `showframe`.
     pub(crate) fn whose(&self) -> Whose {
         let is_one_of = |names: &[&str]| names.iter().any(|begins| self.function.starts_with(begins));
         if self.own || is_one_of(&RUNTIME) || self.file.contains(STDPARK) {
@@ -304,7 +305,7 @@ impl Symbol {
 pub(crate) enum Whose {
     /// It runs goroutines, or they park in it.
     Runtime,
-    /// The program calls it: what it was given may be inlined there.
+    /// The program calls it. A closure that the program passed may be inlined there.
     Face,
     Program,
 }
@@ -324,7 +325,7 @@ const RUNTIME: [&str; 11] = [
     "<core::panic::unwind_safe::",
 ];
 
-/// In the path of the file of a function that has the name of one of the C library's.
+/// In the paths of the files whose functions have names of the C library's.
 const STDPARK: &str = "/runtime/stdpark/";
 
 /// The prefix of the names of this crate's functions.
@@ -332,7 +333,7 @@ const CRATE: [&str; 2] = ["gosched::", "<gosched::"];
 
 /// Where the code at an address is.
 enum Code {
-    /// There is none: the address is of a file's data.
+    /// There is no code: the address is in a file's data.
     Data,
     /// In no file that was loaded. An unwinder knows where the function begins if the program has
     /// made the code itself and has said so.
@@ -345,9 +346,9 @@ enum Code {
 
 /// A library that was loaded a moment ago.
 struct Loaded {
-    /// What the dynamic linker calls it.
+    /// The dynamic linker's name for it.
     name: CString,
-    /// What is added to the addresses in its file.
+    /// The offset that is added to the addresses in its file.
     base: usize,
 }
 
@@ -357,11 +358,11 @@ struct Kept {
     base: usize,
 }
 
-/// How many bytes behind an address an unwinder may read: it compares the code there with that of a
-/// signal's return.
+/// How many bytes behind an address an unwinder may read. It compares the code there with the code
+/// of a return from a signal.
 const READ_BEHIND: usize = 16;
 
-/// What a walk over the files in memory looks for, and has found.
+/// What a walk over the files in memory looks for, and its result.
 struct Search {
     pc: usize,
     /// How many files were seen.
@@ -369,7 +370,7 @@ struct Search {
     found: Option<Code>,
 }
 
-/// Where the code at `pc` is, at this moment.
+/// Returns where the code at `pc` is, at this moment.
 fn code_at(pc: usize) -> Code {
     let mut search = Search { pc, seen: 0, found: None };
     // SAFETY: `search_all` gets the search, which nobody else uses meanwhile, and doesn't unwind.
@@ -377,8 +378,8 @@ fn code_at(pc: usize) -> Code {
     search.found.unwrap_or(Code::Elsewhere(None))
 }
 
-/// Looks at all files, under the dynamic linker's lock: a library that is loaded after the look at
-/// its place and unloaded while the unwinder searches it would be neither seen nor there.
+/// Looks at all files under the dynamic linker's lock. Otherwise a library could be loaded after
+/// the look at its place, so that it isn't seen, and unloaded while the unwinder searches it.
 unsafe extern "C" fn search_all(_: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     // SAFETY: `visit` gets the search of code_at, and doesn't unwind. The lock can be taken again
     // by its thread.
@@ -391,7 +392,7 @@ unsafe extern "C" fn search_all(_: *mut libc::dl_phdr_info, _: usize, search: *m
     1
 }
 
-/// Looks at one file; ends the walk if it has the code.
+/// Looks at one file; ends the walk if the file contains the code.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker passes what it knows of a file that stays where it is until this
     // returns, and the search of code_at.
@@ -411,8 +412,8 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: 
     if !has(0, search.pc, 0) {
         return 0;
     }
-    // The kernel's code, and this crate's, which may be in a library.
-    // SAFETY: getauxval takes no pointer.
+    // The kernel's code stays, and this crate's, which may be in a library. SAFETY: getauxval takes
+    // no pointer.
     let kernels = unsafe { libc::getauxval(AT_SYSINFO_EHDR) as usize };
     let stays = is_program || has(0, kernels, 0) || has(0, code_at as *const () as usize, 0);
     search.found = Some(if !has(libc::PF_X, search.pc, READ_BEHIND) {
@@ -431,7 +432,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: 
 #[cfg(target_pointer_width = "64")]
 type Header = libc::Elf64_Phdr;
 
-/// Where the kernel has put its own code, in the auxiliary vector.
+/// The key in the auxiliary vector for the address of the kernel's own code.
 const AT_SYSINFO_EHDR: libc::c_ulong = 33;
 
 /// Whether libraries are ever unloaded: musl's stay, and a static program has none.
@@ -458,14 +459,14 @@ fn keep_library(name: &CStr, base: usize) -> Option<Kept> {
         return None;
     }
     let mut map: *mut usize = std::ptr::null_mut();
-    // SAFETY: of a library that is kept, its entry in the dynamic linker's list is stored, whose
-    // first word is what is added to addresses.
+    // SAFETY: the library is kept. dlinfo stores the address of its entry in the dynamic linker's
+    // list, and the entry's first word is the offset that is added to addresses.
     let there = unsafe {
         let failed = libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0;
         if failed { None } else { map.as_ref().copied() }
     };
     let kept = Kept { handle, base };
-    // The name may be another's by now, or the same file may have been loaded elsewhere.
+    // By now the name may be another library's, or the same file may have been loaded elsewhere.
     (there == Some(base)).then_some(kept)
 }
 
@@ -474,7 +475,7 @@ fn keep_library(_: &CStr, _: usize) -> Option<Kept> {
     None
 }
 
-// SAFETY: a handle isn't of a thread: any may close it.
+// SAFETY: a handle doesn't belong to a thread: any thread may close it.
 unsafe impl Send for Kept {}
 
 impl Drop for Kept {
@@ -496,7 +497,7 @@ impl Nowhere {
     const LEN: usize = 64 << 20;
     /// The offset of the frame's stack pointer.
     const SP: usize = 64 << 10;
-    /// How far from the stack pointer the words may be that a rule of CFI reads an address from.
+    /// How far from the stack pointer a rule of CFI may read a word.
     const NEAR: usize = 4 << 10;
 
     fn new() -> Option<Nowhere> {
@@ -508,21 +509,22 @@ impl Nowhere {
         Some(Nowhere(memory))
     }
 
-    /// What `std::backtrace` says of an address.
+    /// Returns what `std::backtrace` says about an address.
     fn look_up(&self, pc: usize) -> Vec<Symbol> {
         // std takes the frame's pc for a return address, and looks up pc - 1.
         let ip = pc + 1;
         let regs = Regs::all(ip, self.0.as_ptr().addr() + Self::SP);
         let mut text = String::new();
-        // SAFETY: whatever rules for the caller's registers there are at `ip`, they read this
-        // memory only, and find its own address or zero. Formatting doesn't unwind.
+        // SAFETY: the rules for the caller's registers at `ip`, whatever they are, read only this
+        // memory, and find its own address or zero. Formatting doesn't unwind.
         unsafe { called_from(&regs, || text = format!("{:#}", Backtrace::force_capture())) };
         symbols_of(&text, ip)
     }
 }
 
-/// The symbols of the frame at `ip` in a backtrace: `7:  0xaddress - function`, and a line `at
-/// file:line:column`. Functions with a call that was inlined follow, at the same address.
+/// Returns the symbols of the frame at `ip` in a backtrace: `7:  0xaddress - function`, and a line
+/// `at file:line:column`. The functions into which that function was inlined follow, at the same
+/// address.
 fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
     let address = format!("{ip:#x}");
     let mut symbols: Vec<Symbol> = Vec::new();
@@ -542,15 +544,15 @@ fn symbols_of(text: &str, ip: usize) -> Vec<Symbol> {
     symbols
 }
 
-/// Address and function of a line that begins a frame.
+/// Returns the address and the function in a line that begins a frame.
 fn frame_of(line: &str) -> Option<(&str, &str)> {
     let (number, rest) = line.split_once(": ")?;
     number.parse::<usize>().ok()?;
     rest.trim_start().split_once(" - ")
 }
 
-/// A function's name, without the hashes that make it and its crates unique: `::h` and 16 digits at
-/// the end, or digits in brackets behind a crate's name.
+/// Returns a function's name without the hashes that make the name and its crates unique: `::h` and
+/// 16 digits at the end, or digits in brackets behind a crate's name.
 fn without_hashes(name: &str) -> String {
     let is_hash = |digits: &str| digits.len() > 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let name = match name.rsplit_once("::h") {
@@ -571,7 +573,7 @@ fn without_hashes(name: &str) -> String {
     short
 }
 
-/// File and line of `file:line:column`, or of `file:line` where there is no column.
+/// Returns the file and line of `file:line:column`, or of `file:line`.
 fn file_and_line(place: &str) -> (String, u32) {
     let split = |place: &str| {
         let (rest, number) = place.rsplit_once(':')?;

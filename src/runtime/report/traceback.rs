@@ -2,10 +2,10 @@
 //! and `printcreatedby` and `printAncestorTraceback`, for ancestors that were kept
 //! (`g/ancestors.rs`).
 //!
-//! A header says for how long a goroutine has waited: since `g.waitsince`, which is right to a
-//! minute. A park doesn't read the clock. So sysmon looks at all goroutines about once a second
-//! (`monitor/dead_stack.rs`), and notes the time of each that has begun to wait ([`note_wait`]).
-//! (Go's collector does so, which runs at least every two minutes.)
+//! A header says how long a goroutine has waited: since `g.waitsince`, which is right to a minute.
+//! A park doesn't read the clock. So sysmon looks at all goroutines about once a second
+//! (`monitor/dead_stack.rs`), and notes the time for each goroutine that has begun to wait
+//! ([`note_wait`]). (In Go the collector notes the time, at least every two minutes.)
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
@@ -40,7 +40,7 @@ pub(super) fn goroutineheader(gp: &G) {
     write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
 }
 
-/// Writes the header of a goroutine whose state is, or was before the scan bit, `atomicstatus`.
+/// Writes the header of a goroutine with the state `atomicstatus`, whose scan bit is ignored.
 pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
     let status = what_it_does(gp, atomicstatus);
     let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
@@ -70,7 +70,7 @@ impl Display for Named<'_> {
     }
 }
 
-/// What `gp` waits for, or does, if its state is, or was before the scan bit, `atomicstatus`.
+/// Returns what `gp` waits for or does in the state `atomicstatus`, whose scan bit is ignored.
 pub(super) fn what_it_does(gp: &G, atomicstatus: u32) -> &'static str {
     match (atomicstatus & !GSCAN, gp.waitreason.get()) {
         (GWAITING, reason) if reason != WaitReason::Zero => reason.as_str(),
@@ -79,7 +79,7 @@ pub(super) fn what_it_does(gp: &G, atomicstatus: u32) -> &'static str {
     }
 }
 
-/// Whether `gp`, which runs, does so without a P: `sched/detach.rs`.
+/// Whether `gp`, which runs, has no P: see `sched/detach.rs`.
 pub(super) fn is_detached(gp: &G) -> bool {
     gp.m.get().is_some_and(|mp| mp.ext.detached_since.load(Ordering::Relaxed) != 0)
 }
@@ -98,11 +98,13 @@ fn status_name(status: u32) -> &'static str {
     }
 }
 
-/// Sets `waitsince` of `gp` to `now`, if it waits or is in a system call, and it wasn't set yet.
+/// Sets `waitsince` of `gp` to `now`, if `gp` waits or is in a system call, and `waitsince` wasn't
+/// set yet.
 pub(in crate::runtime) fn note_wait(gp: &G, now: i64) {
     let status = readgstatus(gp);
     if matches!(status, GWAITING | GSYSCALL) && castogscanstatus(gp, status, status | GSCAN) {
-        // It is 0 again when the goroutine runs. Even: see `monitor/dead_stack.rs`.
+        // waitsince is 0 again when the goroutine runs. The time is made even: see
+        // `monitor/dead_stack.rs`.
         if gp.waitsince.get() == 0 {
             gp.waitsince.set(now & !1);
         }
@@ -110,7 +112,7 @@ pub(in crate::runtime) fn note_wait(gp: &G, now: i64) {
     }
 }
 
-/// Prints the frames of a goroutine, if they are known, and who made it. Go's `traceback`.
+/// Prints the frames of a goroutine, if they are known, and its creator. Go's `traceback`.
 pub(super) fn traceback(
     out: &mut impl Write,
     symbols: &mut Symbols,
@@ -124,7 +126,7 @@ pub(super) fn traceback(
     origin.print(out, symbols)
 }
 
-/// Prints frames, and whether an unwinder has failed to find more.
+/// Prints frames, and a note if an unwinder has failed to find more.
 fn print_frames(out: &mut impl Write, symbols: &mut Symbols, pcs: &Pcs) -> fmt::Result {
     symbols.print(out, pcs.as_slice())?;
     if pcs.failed { writeln!(out, "\t(the unwinder failed here: no more frames)") } else { Ok(()) }
@@ -139,13 +141,13 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// The origin of `gp`, which doesn't end meanwhile.
+    /// Returns the origin of `gp`, which doesn't end meanwhile.
     pub(in crate::runtime) fn of(gp: &G) -> Origin {
         Origin { ancestors: ancestors_of(gp).to_vec(), ..Origin::without_ancestors(gp) }
     }
 
-    /// The origin of `gp`, which may end at any time: its ancestors, which would be freed then,
-    /// aren't read.
+    /// Returns the origin of `gp`, which may end at any time. Doesn't read its ancestors, which
+    /// would be freed then.
     pub(super) fn without_ancestors(gp: &G) -> Origin {
         Origin {
             gopc: gp.gopc.get(),
@@ -155,13 +157,13 @@ impl Origin {
         }
     }
 
-    /// Prints who made the goroutine, and each ancestor.
+    /// Prints the goroutine's creator, and each ancestor.
     pub(super) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
         self.printcreatedby(out, symbols)?;
         self.ancestors.iter().try_for_each(|ancestor| print_ancestor_traceback(out, symbols, ancestor))
     }
 
-    /// Prints who made the goroutine. Go's `printcreatedby`.
+    /// Prints the goroutine's creator. Go's `printcreatedby`.
     fn printcreatedby(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
         printcreatedby1(
             out,
@@ -173,7 +175,8 @@ impl Origin {
     }
 }
 
-/// Prints who made a goroutine: the place in the source, or the function. Go's `printcreatedby1`.
+/// Prints where a goroutine was made: the place in the source, or the function. Go's
+/// `printcreatedby1`.
 fn printcreatedby1(
     out: &mut impl Write,
     symbols: &mut Symbols,
@@ -186,7 +189,7 @@ fn printcreatedby1(
         (None, 0) => Ok(()),
         (None, gopc) => {
             write!(out, "created by ")?;
-            // In the call, which returns there.
+            // An address inside the call, which returns to gopc.
             symbols.print_maker(out, gopc - 1, by)
         }
     }
@@ -203,17 +206,17 @@ fn print_ancestor_traceback(
     printcreatedby1(out, symbols, ancestor.created_at, ancestor.gopc, format_args!(""))
 }
 
-/// What a report has still to print of this thread's goroutine.
+/// What a report still has to print about this thread's goroutine.
 #[derive(Clone, Copy)]
 pub(super) enum Mine {
-    /// All of it, and after it `first`, before the others.
+    /// The whole goroutine, then `first`, then the others.
     ToPrint { first: Option<&'static G> },
     /// Nothing: its stack was printed.
     Printed,
 }
 
 /// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes
-/// no lock of the runtime's, as the thread that failed may hold it. Go's `tracebackothers`.
+/// no lock of the runtime's, because the thread that failed may hold it. Go's `tracebackothers`.
 pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
     let me = curg();
     let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
@@ -251,10 +254,10 @@ fn print_goroutine(symbols: &mut Symbols, gp: &'static G, mine: bool) {
     let (pcs, origin) = if mine {
         (frames_of_mine(gp), Origin::of(gp))
     } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
-        // SAFETY: with the scan bit it can't go on, and its stack stays as it is.
+        // SAFETY: with the scan bit set, the goroutine can't go on, and its stack stays as it is.
         (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
     } else if snapshot::is_kept(gp) {
-        // No signal comes there.
+        // Its thread waits in a signal handler, so no signal comes.
         (snapshot::kept(gp), Origin::without_ancestors(gp))
     } else {
         (snapshot::running(gp), Origin::without_ancestors(gp))
@@ -263,21 +266,22 @@ fn print_goroutine(symbols: &mut Symbols, gp: &'static G, mine: bool) {
     eprintln!();
 }
 
-/// The frames of this thread's goroutine, if the thread is on g0.
+/// Returns the frames of this thread's goroutine, if the thread is on g0.
 fn frames_of_mine(gp: &G) -> Option<Pcs> {
     let on_g0 = getg().zip(gp.m.get()).is_some_and(|(g, mp)| ptr::eq(g, &mp.ext.g0));
-    // SAFETY: the goroutine's stack stays as it left it, as long as its thread, this one, is on g0.
+    // SAFETY: the goroutine's stack stays as it left it while this thread, its own, is on g0.
     on_g0.then(|| unsafe { gcallers(gp, &left_at(gp)) })
 }
 
-/// How long another thread's scan bit is waited for.
+/// How many nanoseconds to wait until another thread clears its scan bit.
 const PATIENCE_NS: i64 = 1_000_000_000;
 
 /// Sets the scan bit of `gp` for good, if it has begun and doesn't run. Returns the state that it
 /// had.
 ///
-/// A bit that another thread has set is no hold: that thread clears it, and the goroutine goes on.
-/// If it is never cleared, that thread waits for the end of the process, or is this one.
+/// A bit that another thread has set doesn't hold the goroutine: that thread clears the bit, and
+/// the goroutine goes on. If the bit is never cleared, the thread that has set it waits for the end
+/// of the process, or is this thread.
 fn hold_goroutine(gp: &G) -> u32 {
     let mut limit = None;
     loop {
@@ -292,7 +296,8 @@ fn hold_goroutine(gp: &G) -> u32 {
             usleep(1000);
             continue;
         }
-        // Acquire: what the goroutine's thread has done before it left it is seen, its frames.
+        // Acquire: this thread sees the frames that the goroutine has written before it left its
+        // thread.
         let scan = status | GSCAN;
         let set = gp.atomicstatus.compare_exchange(status, scan, Ordering::SeqCst, Ordering::Relaxed);
         if set.is_ok() {
@@ -302,8 +307,8 @@ fn hold_goroutine(gp: &G) -> u32 {
 }
 
 /// Prints the calling stack, from g0 on through the goroutine that switched to it. Nothing can
-/// return on that stack afterwards, as a deep one is cut. std's way needs memory and a lock: if it
-/// fails, the frames are printed as those of other goroutines are.
+/// return on that stack afterwards, because a deep stack is cut. std's backtrace needs memory and a
+/// lock. If it fails, the frames are printed like those of other goroutines.
 pub(super) fn print_backtrace(symbols: &mut Symbols) {
     if gotraceback().frames == 0 {
         return;
@@ -325,17 +330,17 @@ pub(super) fn print_backtrace(symbols: &mut Symbols) {
     }
 }
 
-/// If the calling stack has more frames than are printed, cuts it there, by a return address of 0:
-/// to walk the millions of frames that an overflow can have would take seconds. Says whether it has
-/// cut.
+/// If the calling stack has more frames than are printed, cuts it there by a return address of 0.
+/// To walk the millions of frames that an overflow can have would take seconds. Returns whether it
+/// has cut the stack.
 fn cut_stack() -> bool {
-    /// The size of a frame, at most: what is larger isn't a frame but a change of stacks.
+    /// The maximum size of a frame. A larger distance isn't a frame but a change of stacks.
     const MAX_FRAME: usize = 1 << 20;
 
     struct Walk {
         /// How many frames were seen.
         frames: usize,
-        /// How many are left, at most.
+        /// The maximum number of frames that are left.
         most: usize,
         /// Where the last frame begins: the CFA of its callee.
         sp: usize,
@@ -344,11 +349,11 @@ fn cut_stack() -> bool {
     }
 
     unsafe extern "C" fn trace(context: *mut c_void, walk: *mut c_void) -> c_int {
-        // SAFETY: the unwinder passes its context, and cut_stack's walk. The words from one frame's
-        // CFA to the next one's are a frame, whose return address is near the end where the search
-        // begins: in systemstack's, too, which leads to another stack. (Where a signal has
-        // interrupted there is none, but that is within the first frames.) Nothing returns by the
-        // address that is changed.
+        // SAFETY: the unwinder passes its context, and cut_stack's walk. The words between the CFAs
+        // of two neighbours are a frame, whose return address is near the end where the search
+        // begins. This holds for the frame of systemstack, too, which leads to another stack. (A
+        // frame that a signal has interrupted has no return address there, but it is within the
+        // first frames.) Nothing returns by the changed address.
         unsafe {
             let walk = &mut *walk.cast::<Walk>();
             walk.frames += 1;
@@ -375,8 +380,8 @@ fn cut_stack() -> bool {
         if !walk.cut {
             return most > INNER_FRAMES;
         }
-        // Walks again, as the word may have been another with the same value: then the next frame
-        // is cut.
+        // Walks again, because the word may have been another word with the same value. Then the
+        // next frame is cut.
         most += 1;
     }
 }

@@ -1,10 +1,10 @@
-//! The next goroutine is taken off its queue before the last one has left. Go does no such thing,
-//! because its goroutines have no thread-locals of their own.
+//! Takes the next goroutine off its queue before the last one has left. Go doesn't, because its
+//! goroutines have no thread-locals of their own.
 //!
 //! A switch between two goroutines with thread-locals sets the thread pointer, the most expensive
-//! part of a switch. Each goroutine runs on its own thread pointer, and g0 on its M's: two writes.
-//! One write is enough if the next goroutine is known when the last one leaves: g0 then has the
-//! thread pointer of the next one.
+//! part of a switch. Each goroutine runs on its own thread pointer, and g0 on its M's, which makes
+//! two writes. If the next goroutine is known when the last one leaves, one write is enough: g0
+//! then has the thread pointer of the next goroutine.
 //!
 //! ```text
 //!     the one that leaves   claim: the next one off the queue        thread pointer: its own
@@ -16,23 +16,23 @@
 //!
 //! - [`claim`] takes what [`find_runnable`] would take from the P's queue, and only where
 //!   `find_runnable` would look at nothing else before. So `find_runnable` decides what is fair.
-//! - [`claim_waiting`] takes nothing: the next goroutine waits in a coroutine, for the one that
-//!   leaves.
-//! - From a claim on the M is held: it keeps its P, and isn't preempted.
+//! - [`claim_waiting`] takes nothing off a queue: the next goroutine waits in a coroutine for the
+//!   goroutine that leaves.
+//! - After a claim the M is held: it keeps its P, and isn't preempted.
 //! - A goroutine that has claimed leaves by mcall at once, to a function that ends in
 //!   [`run_claimed`]. If the goroutine is to go on after all, that function calls [`unclaim`]. A
 //!   switch of coroutines calls [`let_m_go`].
 //! - While a thread has the thread pointer of a goroutine, `gosched_g` there is that goroutine, or
-//!   this M's g0. Where no thread has it, `gosched_g` is the goroutine. So a signal handler always
-//!   finds whose thread it is.
-//! - The code that runs on g0 in between is the runtime's, and uses no thread-local that has a
-//!   destructor, which would run when the next goroutine ends. So nothing is claimed where a
-//!   tracer, a hook or labels of the program's would be called or dropped there. The program's
-//!   allocator may be called: no goroutine is switched in the middle of it, unless it parks, which
-//!   it can't on g0 in any case.
+//!   this M's g0. While no thread has that thread pointer, `gosched_g` there is the goroutine. So a
+//!   signal handler always finds whose thread it is on.
+//! - The code that runs on g0 in between is the runtime's, and uses no thread-local with a
+//!   destructor, which would run when the next goroutine ends. So nothing is claimed if a tracer, a
+//!   hook or labels of the program's would be called or dropped there. The program's allocator may
+//!   be called: no goroutine is switched in the middle of it unless it parks, and on g0 it can't
+//!   park in any case.
 //! - g0 keeps the M's thread pointer in two cases. If the next goroutine is locked to a thread,
-//!   another M runs it. If it was stopped where it didn't call, `errno` may be in use there, and g0
-//!   makes system calls.
+//!   another M runs it. If the next goroutine was stopped between two instructions, `errno` may be
+//!   in use there, and g0 makes system calls.
 //!
 //! [`find_runnable`]: crate::runtime::sched::schedule
 
@@ -61,12 +61,12 @@ use crate::runtime::sched::wake::pay_wakes;
 pub(super) enum Source {
     /// On the P's queue.
     Local,
-    /// On the global one, if that is empty.
+    /// On the global queue, if the P's is empty.
     Global,
 }
 
 /// Takes the next goroutine off its queue, for `gp`, the goroutine of `mp`, which is about to leave
-/// its stack. False if nothing has happened, and the scheduler is to find one.
+/// its stack. Returns false if it has claimed nothing, and the scheduler has to find a goroutine.
 #[inline(always)]
 pub(super) fn claim(gp: &G, mp: &'static M, from: Source) -> bool {
     gp.ext.tp.get() != 0 && !SANITIZED && claim_next(mp, from)
@@ -93,7 +93,7 @@ fn claim_next(mp: &'static M, from: Source) -> bool {
 }
 
 /// Claims `next`, which waits for `gp`, the goroutine of `mp`, and for nobody else. `gp` has
-/// thread-locals of its own. False if nothing has happened.
+/// thread-locals of its own. Returns false if it has claimed nothing.
 #[inline(always)]
 pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
     let held = hold_p(mp);
@@ -111,13 +111,13 @@ pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
 #[inline(always)]
 fn claim_locals(mp: &M, next_tp: usize) {
     mp.ext.next_tp.set(next_tp);
-    // mcall stores to the goroutine's `gosched_g` and then sets the thread pointer, which waits for
-    // the store.
+    // mcall stores to the goroutine's `gosched_g` and then sets the thread pointer. Setting it
+    // waits for the store.
     prefetch_g(next_tp);
 }
 
-/// Whether the scheduler would look at nothing before the queue of `pp`, and would do nothing but
-/// run what it finds there.
+/// Whether the scheduler would look first at the queue of `pp`, and would only run the goroutine
+/// that it finds there.
 #[inline(always)]
 fn queue_is_next(mp: &M, pp: &P) -> bool {
     !asked_to_stop(pp)
@@ -170,10 +170,10 @@ pub(super) unsafe fn run_claimed(mp: &'static M) -> ! {
     unsafe { gogo_claimed(&gp.sched, guard) }
 }
 
-/// [`run_claimed`] where the thread pointer is the M's.
+/// [`run_claimed`] for a thread that has the M's thread pointer.
 ///
 /// # Safety
-/// As [`execute`], but that `gp` may be locked to another M.
+/// As [`execute`], except that `gp` may be locked to another M.
 #[inline(always)]
 unsafe fn run_by_gogo(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
     if !gp.lockedm.is_null() {
@@ -185,7 +185,7 @@ unsafe fn run_by_gogo(mp: &'static M, gp: &'static G, inherit_time: bool) -> ! {
     unsafe { execute(mp, gp, inherit_time) }
 }
 
-/// Puts the claimed goroutine back, to be the next: the goroutine that left goes on.
+/// Puts the claimed goroutine back, to be the next, because the goroutine that left goes on.
 #[cold]
 #[inline(never)]
 pub(super) fn unclaim(mp: &'static M) {
@@ -197,12 +197,13 @@ pub(super) fn unclaim(mp: &'static M) {
     }
     let Some(pp) = mp.p() else { throw("unclaim: no p") };
     runqput(pp.local(), gp, true);
-    // An M that was woken for the goroutine may have looked for it meanwhile, and found nothing.
+    // An M that was woken for the claimed goroutine may have looked for it meanwhile, and found
+    // nothing.
     mp.ext.owes_wake.set(OwesWake::Yes);
 }
 
-/// Ends the claim of `mp`. Returns the claimed goroutine, and whether this thread has its thread
-/// pointer.
+/// Ends the claim of `mp`. Returns the claimed goroutine, and whether this thread has that
+/// goroutine's thread pointer.
 #[inline(always)]
 fn end_claim(mp: &'static M) -> (&'static G, bool) {
     let Some(gp) = mp.ext.claimed.get() else { throw("run_claimed: nothing is claimed") };
@@ -210,7 +211,7 @@ fn end_claim(mp: &'static M) -> (&'static G, bool) {
     (gp, let_m_go(mp))
 }
 
-/// Lets the M go that a claim holds. Returns whether this thread has the thread pointer of the
+/// Releases the M that a claim holds. Returns whether this thread has the thread pointer of the
 /// claimed goroutine.
 #[inline(always)]
 pub(super) fn let_m_go(mp: &'static M) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! A [`Coro`] is like a channel in which one goroutine always waits. The caller of [`coroswitch`]
 //! waits there instead, and the goroutine that was waiting goes on, on the same M, in the same time
-//! slice. No run queue and no lock is touched: that is what it is for. When the function that the
-//! coroutine was made with returns, its goroutine ends and the other goes on.
+//! slice. A switch touches no run queue and no lock, which is its purpose. When the coroutine's
+//! function returns, its goroutine ends and the other goes on.
 //!
 //! ```text
 //!     the caller          c.gp        the coroutine
@@ -14,9 +14,10 @@
 //!                         null        <--- f returns
 //! ```
 //!
-//! A goroutine that is locked to its thread can't lend it. Where one of the two is, the other is
-//! made ready and runs by way of the run queue, as it would after a channel operation. Go 1.22
-//! doesn't look at that, and later ones end the process unless both are meant for that thread.
+//! A goroutine that is locked to its thread can't lend the thread. If one of the two is locked, the
+//! other is made ready and runs by way of the run queue, as it would after a channel operation. Go
+//! 1.22 doesn't check for such locks. Later versions end the process unless both goroutines belong
+//! to that thread.
 
 use std::ffi::c_void;
 use std::io;
@@ -41,8 +42,8 @@ use crate::runtime::sched::newproc::not_made;
 use crate::runtime::sched::ready::ready_on;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
-/// Where the assembly stub of `newcoro` goes on, with its caller's pc. Makes a coroutine on a
-/// copying stack.
+/// Makes a coroutine on a copying stack. The assembly stub of `newcoro` calls this, with its
+/// caller's pc.
 ///
 /// # Safety
 /// As [`newcoro`](crate::proc::newcoro).
@@ -57,7 +58,7 @@ unsafe extern "C" fn gosched_newcoro_from(
     if c.is_null() {
         misuse(format_args!("gosched_newcoro: coro is NULL"))
     }
-    // A copying stack may be too small for what a new one takes.
+    // A copying stack may be too small for making a goroutine.
     systemstack(|| {
         // SAFETY: newcoro's caller has promised that `c` stays until the coroutine has ended.
         if let Err(error) = newcoro(unsafe { &*c }, f, arg, StackKind::Copying, &Maker::at(callerpc)) {
@@ -77,7 +78,7 @@ pub(crate) fn newcoro(
     let newg = newproc1_parked(corostart, kind, maker, WaitReason::Coroutine)?;
     newg.sched.ctxt.set(arg);
     newg.coroarg.set(ptr::from_ref(c).cast_mut());
-    // As execute does for goroutines that the scheduler runs.
+    // execute does the same for goroutines that the scheduler runs.
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
     // A switch to it isn't tracked.
     newg.tracking.set(false);
@@ -102,12 +103,11 @@ unsafe extern "C" fn corostart(arg: *mut c_void) {
     }
 }
 
-/// Ends the coroutine, and with it the running goroutine: the other one goes on. Go's
-/// `coroexit`.
+/// Ends the coroutine and the running goroutine. The other goroutine goes on. Go's `coroexit`.
 ///
 /// # Safety
-/// On the goroutine of the coroutine `c`, which stays until it has ended. Nothing on the stack is
-/// needed any more: no destructor there runs.
+/// To be called on the goroutine of the coroutine `c`, which stays until the goroutine has ended.
+/// Nothing on the stack is needed any more: no destructor there runs.
 unsafe fn coroexit(c: *mut Coro) -> ! {
     let (gp, _) = goroutine();
     tsan::release(c);
@@ -126,19 +126,20 @@ unsafe fn coroexit(c: *mut Coro) -> ! {
 pub(crate) unsafe fn coroswitch(c: *const Coro) {
     let (gp, mp) = goroutine();
     wire_while_panicking(gp, mp);
-    // SAFETY: as the caller says; coroswitch_m fits, whoever comes next.
+    // SAFETY: as the caller says; coroswitch_m fits any goroutine that comes next.
     unsafe { leave_in(gp, c, coroswitch_m) }
 }
 
-/// [`coroswitch`] in a coroutine that only two goroutines use, so that the one that waits there is
-/// the one that comes next; for a caller that knows its goroutine and M.
+/// [`coroswitch`] in a coroutine that only two goroutines use, so the goroutine that waits there
+/// now comes next. For a caller that knows its goroutine and M.
 ///
 /// # Safety
 /// As [`coroswitch`]; `gp` is the running goroutine, and `mp` its M. No third goroutine switches in
 /// `c` before this returns.
 #[inline(always)]
 pub(crate) unsafe fn coroswitch_of_two(gp: &'static G, mp: &'static M, c: *const Coro) {
-    // SAFETY: as the caller says, who keeps `c`. The one that was claimed is still there then.
+    // SAFETY: as the caller says, which keeps `c`. The goroutine that was claimed is still there
+    // then.
     unsafe {
         if gp.ext.tp.get() != 0 && (*c).gp.get().is_some_and(|next| claim_waiting(gp, mp, next)) {
             leave_in(gp, c, coroswitch_claimed_m)
@@ -152,7 +153,8 @@ pub(crate) unsafe fn coroswitch_of_two(gp: &'static G, mp: &'static M, c: *const
 /// Leaves `gp`, the running goroutine, in `c` by `coroswitch_m`.
 ///
 /// # Safety
-/// As [`coroswitch`]; `coroswitch_m` is the one for a claim if `gp` has claimed who waits in `c`.
+/// As [`coroswitch`]; `coroswitch_m` is the variant for a claim if `gp` has claimed the goroutine
+/// that waits in `c`.
 #[inline(always)]
 unsafe fn leave_in(gp: &'static G, c: *const Coro, coroswitch_m: unsafe extern "C" fn(*mut G) -> !) {
     gp.coroarg.set(c.cast_mut());
@@ -177,11 +179,12 @@ unsafe extern "C" fn coroswitch_claimed_m(gp: *mut G) -> ! {
 
 /// [`coroswitch_m`], or [`coroswitch_claimed_m`] if `CLAIMED`.
 ///
-/// It is called more often than any other switch: three CASes, and what happens rarely is kept out
-/// of it (a fifth of the time of a switch).
+/// It is called more often than any other switch. It has three CASes, and rare cases are kept out
+/// of line, which saves a fifth of the time of a switch.
 ///
 /// # Safety
-/// [`mcall`] calls it; if `CLAIMED`, its goroutine has claimed who waits in the coroutine.
+/// [`mcall`] calls it; if `CLAIMED`, its goroutine has claimed the goroutine that waits in the
+/// coroutine.
 #[inline(always)]
 unsafe fn switch_on_g0<const CLAIMED: bool>(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
@@ -196,7 +199,8 @@ unsafe fn switch_on_g0<const CLAIMED: bool>(gp: *mut G) -> ! {
     let unlocked = gp.lockedm.is_null();
     gp.waitreason.set(WaitReason::Coroutine);
     casgstatus_untracked(gp, GRUNNING, GWAITING);
-    // Before it is in the coroutine: another thread may find it there, and run it at once.
+    // Traced before the goroutine is in the coroutine, where another thread may find and run it at
+    // once.
     trace(|| Event::GoPark(gp, TraceBlockReason::Generic));
     dropg(mp, gp);
     let gnext = swap(c, Some(gp));
@@ -204,7 +208,7 @@ unsafe fn switch_on_g0<const CLAIMED: bool>(gp: *mut G) -> ! {
         ready_and_schedule(mp, gnext)
     }
     // SAFETY: on g0 by mcall, with the P kept and the goroutine dropped; swap made gnext ours. It
-    // is the one that was claimed, as no third one has switched in `c`.
+    // is the goroutine that was claimed, as no third goroutine has switched in `c`.
     unsafe { run_waiting::<CLAIMED>(mp, gnext) }
 }
 
@@ -215,10 +219,10 @@ fn coroexit_m(mp: &'static M, gp: &'static G, c: &Coro) -> ! {
     gp.coroexit.set(false);
     let locked = !gp.lockedm.is_null();
     let gnext = swap(c, None);
-    // For the tracer: gdestroy takes it away.
+    // For the tracer. gdestroy clears it.
     gp.waitreason.set(WaitReason::Coroutine);
     if locked || !gnext.lockedm.is_null() {
-        // First, as this thread may end with the goroutine that locked it.
+        // Made ready first, as this thread may end with the goroutine that locked it.
         ready_on(Some(mp), gnext, true);
         if gdestroy(mp, gp) {
             end_thread(mp)
@@ -247,8 +251,8 @@ fn swap(c: &Coro, gp: Option<&'static G>) -> &'static G {
 /// Runs a goroutine that was waiting, without the scheduler: in the current time slice.
 ///
 /// # Safety
-/// On g0 of `mp`, which has a P and no goroutine. `gnext` waits, and is the caller's alone; if
-/// `CLAIMED`, it is the one that `mp` has claimed.
+/// To be called on g0 of `mp`, which has a P and no goroutine. `gnext` waits, and belongs to the
+/// caller alone; if `CLAIMED`, `mp` has claimed it.
 #[inline(always)]
 unsafe fn run_waiting<const CLAIMED: bool>(mp: &'static M, gnext: &'static G) -> ! {
     mp.curg.set(Some(gnext));
@@ -270,7 +274,7 @@ unsafe fn run_waiting<const CLAIMED: bool>(mp: &'static M, gnext: &'static G) ->
     }
 }
 
-/// Puts `gnext` on the run queue, as one of the two goroutines is locked to its thread.
+/// Puts `gnext` on the run queue, because one of the two goroutines is locked to its thread.
 #[cold]
 #[inline(never)]
 fn ready_and_schedule(mp: &'static M, gnext: &'static G) -> ! {

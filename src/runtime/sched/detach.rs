@@ -1,14 +1,12 @@
-//! Goroutines that run on without a P. Go does no such thing, because each loop can be stopped
-//! there.
+//! Goroutines that run on without a P. Go has none, because it can stop every loop.
 //!
 //! User code needs its thread, and only the runtime needs the P. A goroutine in code that the
 //! runtime doesn't know may have used up its time, or its thread may sleep in the kernel. Such a
-//! goroutine *loses its P and keeps its thread*: it is **detached**. Nothing of it moves, so
-//! thread-locals, locks of the thread's and a half-done `malloc` stay valid.
+//! goroutine *loses its P and keeps its thread*: it is **detached**. It doesn't move, so its
+//! thread-locals, the thread's locks and a half-done `malloc` stay valid.
 //!
-//! Sysmon asks for that by a signal. The handler, on the goroutine's own thread, does with the P
-//! what `entersyscall` does ([`lose_p`]). From then on the winner of the CAS from `PSYSCALL` has
-//! the P.
+//! Sysmon asks for this by a signal. The handler, on the goroutine's own thread, leaves the P as
+//! `entersyscall` does ([`lose_p`]). From then on the winner of the CAS from `PSYSCALL` has the P.
 //!
 //! | | `g.atomicstatus` | `m.p` | `m.ext.detached_since` | the P |
 //! | --- | --- | --- | --- | --- |
@@ -17,23 +15,23 @@
 //! | detached | `GRUNNING` | null | when | somebody else's |
 //! | in a system call | `GSYSCALL` | null | 0 | `PSYSCALL`, or somebody else's |
 //!
-//! A detached goroutine stays `GRUNNING`. The handler needn't change the status, for which it might
-//! have to wait, and `suspendG` waits until the goroutine comes to a safe point, as before.
+//! A detached goroutine stays `GRUNNING`. So the handler doesn't change the status, which could
+//! make it wait, and `suspendG` waits until the goroutine comes to a safe point, as for any running
+//! goroutine.
 //!
 //! - **The handler detaches only where `m.locks` is 0, and not on g0.** So code that relies on its
-//!   P holds it: it reads `m.p` while `locks` isn't 0, and uses what it read no longer. Code on g0
-//!   only has to tolerate that there is no P.
-//! - Most of the runtime does without a P, as on a foreign thread: a G goes to the global queue in
-//!   place of the P's own, and a sudog comes from the central cache. So no goroutine has to wait
-//!   for a P in order to go on. In code that can't park, none may wait for one, as it may hold a
-//!   lock of std's. Code that can't do without a P ([`hold_with_p`]) waits.
-//! - A goroutine has a P again when it has waited for anything, or where there was a P to be had at
-//!   once.
-//! - The handler takes no lock, allocates nothing, and calls no tracer and no hook, until the P is
-//!   gone. Then it may wait for its turn (`m/turn.rs`), which takes `sched.lock`. As `locks` was 0,
+//!   P holds the P: it reads `m.p` while `locks` isn't 0, and uses the result only that long. Code
+//!   on g0 only has to tolerate that there is no P.
+//! - Most of the runtime works without a P, as on a foreign thread: a G goes to the global queue in
+//!   place of the P's own, and a sudog comes from the central cache. So a goroutine needn't wait
+//!   for a P to go on. In code that can't park it must not wait for a P, as it may hold a lock of
+//!   std's. Code that needs a P ([`hold_with_p`]) waits.
+//! - A goroutine has a P again when it has waited for anything, or when a P was free at once.
+//! - Until the P is gone, the handler takes no lock, allocates nothing, and calls no tracer and no
+//!   hook. Then it may wait for its turn (`m/turn.rs`), which takes `sched.lock`. As `locks` was 0,
 //!   this thread doesn't hold that lock.
-//! - A goroutine doesn't wait for its turn in the C library, where it may hold a lock of malloc's.
-//!   It is asked again a moment later ([`MAX_SPARED`]).
+//! - A goroutine in the C library doesn't wait for its turn, because it may hold a lock of
+//!   malloc's. It is asked again a moment later ([`MAX_SPARED`]).
 //!
 //! `procPin` is the opposite: it keeps a goroutine on its P.
 
@@ -57,13 +55,13 @@ use crate::runtime::preempt::ask::Asked;
 use crate::runtime::preempt::libc_code::in_libc;
 use crate::runtime::sched::entersyscall::exitsyscallfast;
 
-/// How many goroutines that compute may wait for their turn before the others keep their P's for
-/// longer. Each takes a thread.
+/// The maximum number of goroutines that wait for their turn to compute. Beyond it, others keep
+/// their P's for longer. Each goroutine that waits takes a thread.
 static MAX_DETACHED: AtomicUsize = AtomicUsize::new(2_000);
 
 /// How often in succession a goroutine goes on when it is asked to wait for its turn in the C
-/// library. Sysmon asks again after 0.1 ms. A goroutine that is always there, as in `memcpy`, waits
-/// at last.
+/// library. Sysmon asks again after 0.1 ms. A goroutine that is always in the C library, as in
+/// `memcpy`, waits in the end.
 const MAX_SPARED: u32 = 64;
 
 /// [`set_max_detached`](crate::set_max_detached).
@@ -71,15 +69,15 @@ pub(crate) fn set_max_detached(max: usize) -> usize {
     MAX_DETACHED.swap(max, Ordering::Relaxed)
 }
 
-/// The limit on goroutines that wait for their turn, if it is reached.
+/// Returns the limit on goroutines that wait for their turn, if it is reached.
 pub(in crate::runtime) fn limit_reached() -> Option<usize> {
     let max = MAX_DETACHED.load(Ordering::Relaxed);
     (sched().ext.turns.len.load(Ordering::Relaxed) as usize >= max).then_some(max)
 }
 
-/// Does what was asked of `gp`, which the thread of `mp` ran when a signal came: it goes on without
-/// its P, or when its turn comes. If it is in code that relies on its P, nothing happens, and the
-/// request is repeated. In a signal handler, which has interrupted it at `pc`.
+/// Does what `gp`, which the thread of `mp` ran when a signal came, was asked for: it goes on
+/// without its P, or when its turn comes. If `gp` is in code that relies on its P, nothing happens,
+/// and sysmon asks again. Called in the signal handler, which has interrupted `gp` at `pc`.
 pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, pc: usize) {
     let asked = if detach_always() { Asked::Detach } else { asked };
     if asked == Asked::Nothing {
@@ -115,7 +113,7 @@ pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, p
     }
 }
 
-/// Whether `gp` is in no function of the runtime's that relies on the P of `mp`. `gp` may be
+/// Whether `gp` isn't in a function of the runtime's that relies on the P of `mp`. `gp` may be
 /// leaving its stack for g0's, which then finds no P, or coming from there. It may also be in a
 /// handler of the program's.
 pub(in crate::runtime) fn in_user_code(mp: &M, gp: &G) -> bool {
@@ -124,11 +122,12 @@ pub(in crate::runtime) fn in_user_code(mp: &M, gp: &G) -> bool {
         && mp.mallocing.get() == 0
         && mp.preemptoff.get().is_null()
         && !mp.isextra.get()
-        // Copying stacks have checks, and in between hardly room for what a signal may need.
+        // Code on a copying stack has checks, and between them hardly the room that a signal may
+        // need.
         && gp.ext.kind.get() != StackKind::Copying
         && readgstatus(gp) & !GSCAN == GRUNNING
-        // The goroutine takes registers from a block that is on its P's list already:
-        // `preempt/xregs.rs`.
+        // If not null, the goroutine reads registers from a block that is on its P's list already:
+        // see `preempt/xregs.rs`.
         && gp.ext.x_regs.get().is_null()
 }
 
@@ -145,7 +144,7 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
         pp.ext.last_turn.ended.store(now, Ordering::Relaxed);
     }
     mp.ext.cpu_seen.store(this_thread_cpu_time(), Ordering::Relaxed);
-    // The slice has ended with this goroutine: the next goroutine on the P has its own.
+    // The time slice ends with this goroutine: the next goroutine on the P gets a slice of its own.
     pp.preempt.store(exploring(), Ordering::Relaxed);
     mp.syscalltick.set(pp.syscalltick.load(Ordering::Relaxed));
     pp.m.set(None);
@@ -153,13 +152,14 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
     mp.p.set(None);
     pp.ext.detached_from.set(Some(mp));
     pp.ext.trace_marks.left_at(&mp.ext.trace_buffer);
-    // Last: from here on the P belongs to the thread that changes this. The store pairs with that
-    // thread's CAS.
+    // Stored last: from here on the P belongs to the thread that changes the status. The store
+    // pairs with that thread's CAS.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
 
-/// The goroutine of `mp` isn't detached any more: it has a P, is in a system call, or has left.
+/// Notes that the goroutine of `mp` isn't detached any more: it has a P, is in a system call, or
+/// has left.
 #[cold]
 #[inline(never)]
 pub(super) fn attached(mp: &M) {
@@ -170,8 +170,8 @@ pub(super) fn attached(mp: &M) {
     }
 }
 
-/// Gets a P for `mp`, which has none, if there is one at once: the P it had, or an idle one. The
-/// caller holds `mp`, or is on g0.
+/// Gets a P for `mp`, which has none, if one is free: the P that it had, or an idle one. The caller
+/// holds `mp`, or is on g0.
 fn get_p(mp: &'static M) -> bool {
     let oldp = mp.oldp.get();
     mp.oldp.set(None);
@@ -183,15 +183,15 @@ fn get_p(mp: &'static M) -> bool {
     got
 }
 
-/// The goroutine of `mp`, which has lost its P, leaves `mp`. Gets a P for what comes next, if there
-/// is one at once. On g0.
+/// Called on g0 when the goroutine of `mp`, which has lost its P, leaves `mp`. Gets a P for what
+/// `mp` does next, if one is free.
 pub(super) fn leave_m(mp: &'static M) -> bool {
     let got = get_p(mp);
     attached(mp);
     got
 }
 
-/// Gets a P for `mp`, on g0, or waits for its turn.
+/// Gets a P for `mp`; if none is free, waits for its turn. Called on g0.
 #[cold]
 #[inline(never)]
 pub(super) fn need_p(mp: &'static M) {
@@ -201,17 +201,17 @@ pub(super) fn need_p(mp: &'static M) {
     }
 }
 
-/// The running goroutine and its M, which has a P and keeps it. Waits for a P if the M's was taken.
-/// Called where a goroutine can park.
+/// Returns the running goroutine and its M, which has a P and keeps it. Waits for a P if the M's
+/// was taken. Called where a goroutine can park.
 pub(in crate::runtime) fn hold_with_p() -> (&'static G, &'static M, Held) {
     let (gp, mp) = goroutine();
-    // Held while the goroutine waits, too: the handler of a signal that came meanwhile might wait
-    // for another P.
+    // The M is held while the goroutine waits, too. Otherwise the handler of a signal might wait
+    // for another P meanwhile.
     let held = hold_p(mp);
     if held.p().is_none() && !get_p(mp) {
         systemstack_scannable(|| {
-            // Waiting, so that the goroutine can be suspended meanwhile: the suspender may have the
-            // P that it waits for.
+            // The status is waiting, so that the goroutine can be suspended meanwhile: the
+            // suspender may have the P that the goroutine waits for.
             cas_g_to_waiting(gp, GRUNNING, WaitReason::Preempted);
             need_p(mp);
             cas_g_from_waiting(gp);

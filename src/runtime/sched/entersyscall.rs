@@ -1,13 +1,13 @@
-//! System calls, in which a goroutine blocks its thread and no other goroutine: Go's
+//! System calls. In a call a goroutine blocks its thread, but no other goroutine. Go's
 //! `entersyscall`, `entersyscallblock` and `exitsyscall`.
 //!
 //! [`entersyscall`] leaves the P in state [`PSYSCALL`]: no M has it, but its last M remembers it in
-//! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and nothing else
-//! has happened. If the call is long, sysmon takes the P, with a CAS too, and hands it to another M
-//! (`retake`). Then the goroutine needs another P, or a place in a queue.
+//! `oldp`. If the call is short, [`exitsyscall`] takes the P back with one CAS, and that is all. If
+//! the call is long, sysmon takes the P, with a CAS too, and hands it to another M (`retake`). Then
+//! the goroutine needs another P, or a place in a queue.
 //!
-//! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs code, but none that needs a P, and its
-//! stack stays where it is, as the kernel may have been given addresses of it.
+//! Meanwhile the goroutine's state is [`GSYSCALL`]: it runs only code that needs no P. Its stack
+//! isn't moved, because the kernel may have addresses in it.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -36,8 +36,7 @@ use crate::runtime::sched::gosched::gosched;
 use crate::runtime::sched::handoff::{handoffp, stoplockedm};
 use crate::runtime::sched::schedule::{dropg, execute, sched_enabled, schedule, user_disabled};
 
-/// Notes where the goroutine leaves, for a traceback or a scan of its stack to begin at. Go's
-/// `save`.
+/// Notes where the goroutine leaves. A traceback or a scan of its stack begins there. Go's `save`.
 #[inline(always)]
 fn save(gp: &G, pc: usize, sp: usize, bp: usize) {
     gp.sched.pc.set(pc);
@@ -58,14 +57,14 @@ pub(crate) unsafe fn entersyscall() {
     unsafe { entersyscall_here() }
 }
 
-/// Where the assembly of [`entersyscall`] goes on, with its caller's pc, sp and frame pointer; the
-/// callee-saved registers are in `m.ext.syscall_regs`. Go's `reentersyscall`.
+/// The Rust part of [`entersyscall`]. Its assembly calls this with its caller's pc, sp and frame
+/// pointer; the callee-saved registers are in `m.ext.syscall_regs`. Go's `reentersyscall`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let held = hold_p(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscall: no g") };
-    // From here on others see gp.sched, which systemstack would change.
+    // From here on other threads read gp.sched, which systemstack would change.
     let save = || save(gp, pc, sp, bp);
     trace(|| Event::GoSysCall(gp));
     begin_syscall(gp, pc, sp);
@@ -88,8 +87,8 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     pp.m.set(None);
     mp.oldp.set(Some(pp));
     mp.p.set(None);
-    // Before the look at gcwaiting, both SeqCst: either this sees that the world is to stop, or the
-    // stopper sees this.
+    // Stored before the look at gcwaiting, both SeqCst. Either this thread sees that the world is
+    // to stop, or the stopper sees this store.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     if sched().gcwaiting.load(Ordering::SeqCst) {
         systemstack(|| entersyscall_gcwait(pp));
@@ -113,7 +112,7 @@ fn without_p(mp: &'static M) {
     systemstack(|| attached(mp));
 }
 
-/// The first steps of both ways in: no copying of the stack until the call is over.
+/// Does the first steps of both ways in. The stack isn't copied until the call is over.
 #[inline(always)]
 fn begin_syscall(gp: &G, pc: usize, sp: usize) {
     gp.throwsplit.set(gp.ext.kind.get() == StackKind::Copying);
@@ -125,8 +124,8 @@ fn begin_syscall(gp: &G, pc: usize, sp: usize) {
     }
 }
 
-/// The stack isn't the goroutine's. A goroutine with thread-locals of its own may be on a stack of
-/// the program's own, as a thread may.
+/// Checks a call from a stack that isn't the goroutine's. A goroutine with thread-locals of its own
+/// may be on a stack that the program has made, as a thread may; any other throws.
 #[cold]
 #[inline(never)]
 fn elsewhere(gp: &G, sp: usize) {
@@ -137,7 +136,7 @@ fn elsewhere(gp: &G, sp: usize) {
     }
 }
 
-/// Wakes sysmon, as it is to watch this call. Go's `entersyscall_sysmon`.
+/// Wakes sysmon, to watch this call. Go's `entersyscall_sysmon`.
 #[cold]
 fn entersyscall_sysmon() {
     lock(&sched().lock);
@@ -145,8 +144,8 @@ fn entersyscall_sysmon() {
     unlock(&sched().lock);
 }
 
-/// The world is being stopped: counts the P as stopped, unless the stopper has done so. Go's
-/// `entersyscall_gcwait`.
+/// Counts the P as stopped, unless the stopper has done so. Called while the world is being
+/// stopped. Go's `entersyscall_gcwait`.
 #[cold]
 fn entersyscall_gcwait(pp: &P) {
     lock(&sched().lock);
@@ -170,13 +169,13 @@ pub(crate) unsafe fn entersyscallblock() {
     unsafe { entersyscallblock_here() }
 }
 
-/// Where the assembly of [`entersyscallblock`] goes on.
+/// The Rust part of [`entersyscallblock`], which its assembly calls.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let held = hold_p(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscallblock: no g") };
-    // Only this goroutine can start the world, so nobody could have its P meanwhile.
+    // Only this goroutine can start the world, so no M could use its P meanwhile.
     if sched().gcwaiting.load(Ordering::SeqCst) && !mp.preemptoff.get().is_null() {
         throw("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
     }
@@ -203,7 +202,7 @@ fn entersyscallblock_handoff(mp: &'static M) {
 /// [`proc::exitsyscall`](crate::proc::exitsyscall). Go's `exitsyscall`.
 ///
 /// # Safety
-/// As the raw one; in the same function as [`entersyscall`], or one that it calls.
+/// As the raw one; called in the function that called [`entersyscall`], or in one that it calls.
 #[inline(never)]
 pub(crate) unsafe fn exitsyscall() {
     let mp = getm();
@@ -237,14 +236,14 @@ pub(crate) unsafe fn exitsyscall() {
             fail_stack_checks(mp, gp);
         }
         if user_disabled() {
-            // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's across
-            // this.
+            // SAFETY: on a goroutine that has a P again; the caller keeps no thread-local's address
+            // across this.
             unsafe { gosched() }
         }
     }
 }
 
-/// Tells the tracer that the goroutine runs on, with the P that it had or with another.
+/// Tells the tracer that the goroutine runs on, with its old P or with another.
 #[inline(always)]
 fn left_syscall(gp: &G, mp: &M, oldp: Option<&P>) {
     let lost_p = oldp.map(ptr::from_ref) != mp.p().map(ptr::from_ref);
@@ -265,12 +264,13 @@ pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
     // exitsyscall follows.
     unsafe { entersyscallblock() };
     let woken = notetsleep_internal(n, ns, None);
-    // SAFETY: after entersyscallblock, in the same function; the caller keeps no thread-local's.
+    // SAFETY: after entersyscallblock, in the same function; the caller keeps no thread-local's
+    // address.
     unsafe { exitsyscall() };
     woken
 }
 
-/// Gets a P without a switch, the old one or an idle one, if it can. Go's `exitsyscallfast`.
+/// Gets a P without a switch if it can: the old one, or an idle one. Go's `exitsyscallfast`.
 #[inline(always)]
 pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool {
     if sched().stopwait.load(Ordering::Relaxed) == FREEZE_STOP_WAIT {
@@ -287,20 +287,19 @@ pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool 
     !sched().pidle.is_null() && systemstack(|| exitsyscallfast_pidle(mp))
 }
 
-/// `mp` has got back the P that it had: counts the call during which the P was away. Go's
+/// Counts the call if the P was away meanwhile. Called when `mp` has got its old P back. Go's
 /// `exitsyscallfast_reacquired`.
 #[inline(always)]
 fn exitsyscallfast_reacquired(mp: &M, pp: &P) {
     if mp.syscalltick.get() != pp.syscalltick.load(Ordering::Relaxed) {
-        // The P was taken meanwhile, and left again in a system call of another M, or by an M that
-        // has lost it.
+        // The P was taken meanwhile. Then another M has left it in a system call, or has lost it.
         tell_taken(pp);
         trace(|| Event::ProcStart(pp));
         tick(pp);
     }
 }
 
-/// Gets an idle P, if there is one. Go's `exitsyscallfast_pidle`.
+/// Gets an idle P if there is one. Go's `exitsyscallfast_pidle`.
 fn exitsyscallfast_pidle(mp: &'static M) -> bool {
     lock(&sched().lock);
     let pp = pidleget();
@@ -311,7 +310,7 @@ fn exitsyscallfast_pidle(mp: &'static M) -> bool {
     pp.is_some()
 }
 
-/// The rest of [`exitsyscall`] on g0: there was no P. Go's `exitsyscall0`.
+/// The rest of [`exitsyscall`], on g0, if there was no P. Go's `exitsyscall0`.
 ///
 /// # Safety
 /// [`mcall`] calls it, on an M without a P.
@@ -338,8 +337,8 @@ unsafe extern "C" fn exitsyscall0(gp: *mut G) -> ! {
     }
     if locked {
         stoplockedm(mp);
-        // SAFETY: on g0 by mcall. stoplockedm has returned with a P, which an M handed over that
-        // had taken the G off its queue; and the G is runnable, and locked to this M.
+        // SAFETY: on g0 by mcall. stoplockedm has returned with a P. The M that handed the P over
+        // had taken the G off its queue. The G is runnable, and locked to this M.
         unsafe { execute(mp, gp, false) }
     }
     stopm(mp);

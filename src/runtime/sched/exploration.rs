@@ -1,6 +1,6 @@
-//! Explorations, as the scheduler meets them. First their runs: what a driver does, which is a
-//! goroutine that waits for each. Then the points where a run may have another goroutine go on;
-//! outside of an exploration a point is one load.
+//! The scheduler's part of explorations. First the functions that run one: its driver, a goroutine,
+//! calls them and waits for each run. Then the points where a run may let another goroutine go on.
+//! Outside of an exploration a point is one load.
 
 use std::ffi::c_void;
 use std::io;
@@ -31,37 +31,38 @@ use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::inject_runnable;
 use crate::runtime::sched::schedule::{dropg, execute, schedule, user_disabled};
 
-/// What a run is like.
+/// The settings of a run.
 pub(crate) struct Limits {
-    /// How many choices it may take.
+    /// The maximum number of choices in the run.
     pub(crate) max_choices: u64,
-    /// Whether goroutines go on at points without a choice.
+    /// Whether goroutines go on at points, without a choice.
     pub(crate) in_order: bool,
     /// Whether each step is kept, for a report.
     pub(crate) tells: bool,
 }
 
-/// What is known of a run that has ended.
+/// The outcome of a run that has ended.
 pub(crate) struct Seen<'a> {
     pub(crate) end: End,
     /// The run's time when it began.
     pub(crate) begun: i64,
     pub(crate) story: &'a [Step],
-    /// The number of the goroutine whose panic has ended it, and the text of that, if it had one.
+    /// The number of the goroutine whose panic has ended the run, and the panic's text, if it had
+    /// one.
     pub(crate) panicked: Option<(u32, Option<String>)>,
-    /// The goroutines that it leaves behind.
+    /// The goroutines that the run leaves behind.
     pub(crate) left: &'a [(&'static G, u32)],
 }
 
-/// Runs the goroutine that `make` makes, and all that come of it, until none of them can. There is
-/// one P. `look` gets how it has ended, what has happened, and those that are left, before these
-/// are given up. Neither panics.
+/// Runs the goroutine that `make` makes, and all that it and they make, until none of them can run.
+/// There is one P. Then calls `look` with the outcome, before the goroutines that are left are
+/// given up. Neither `make` nor `look` panics.
 ///
 /// # Errors
 /// Those of `make`.
 ///
-/// On a goroutine that isn't of an exploration, while there is no other exploration. `strategy`
-/// doesn't use the runtime.
+/// To be called on a goroutine that isn't in an exploration, while there is no other exploration.
+/// `strategy` doesn't use the runtime.
 pub(crate) fn explore_run<T, R>(
     strategy: &mut dyn Strategy,
     limits: &Limits,
@@ -76,7 +77,8 @@ pub(crate) fn explore_run<T, R>(
     #[cfg(feature = "std")]
     restart();
     let strategy: NonNull<dyn Strategy + '_> = NonNull::from(strategy);
-    // SAFETY: only the lifetime differs. It isn't used when this has returned, which it outlives.
+    // SAFETY: only the lifetime differs. The strategy outlives this call, and isn't used
+    // afterwards.
     let strategy = unsafe { mem::transmute::<NonNull<dyn Strategy + '_>, NonNull<dyn Strategy>>(strategy) };
     run.strategy = Some(strategy);
     run.driver = Some(me);
@@ -96,7 +98,7 @@ pub(crate) fn explore_run<T, R>(
     let made = act(make);
     drop(held);
     let result = made.map(|made| {
-        // SAFETY: on a goroutine. `next` makes it ready, which begins when this has left.
+        // SAFETY: on a goroutine. `next`, which begins when the goroutine has left, makes it ready.
         unsafe { gopark(Some(begin_run), ptr::null_mut(), WaitReason::Zero, TraceBlockReason::Generic, 1) };
         look_at_end(begun, |seen| look(made, seen))
     });
@@ -109,7 +111,7 @@ pub(crate) fn explore_run<T, R>(
     result
 }
 
-/// Calls `look` with what is known of the run, which has ended.
+/// Calls `look` with the outcome of the run, which has ended.
 fn look_at_end<R>(begun: i64, look: impl FnOnce(&Seen<'_>) -> R) -> R {
     let (_, _, held) = hold_with_p();
     // SAFETY: with the exploration's P, kept by `held`.
@@ -131,7 +133,7 @@ unsafe fn clear(run: &mut Run) {
     run.strategy = None;
     run.ready.clear();
     run.due.clear();
-    // They wait for this P, which the driver has had since they became runnable.
+    // The outsiders wait for this P, which the driver has had since they became runnable.
     let others = GQueue::default();
     let qsize = run.outsiders.len() as i32;
     run.outsiders.drain(..).for_each(|gp| others.push_back(gp));
@@ -144,40 +146,42 @@ unsafe fn clear(run: &mut Run) {
     unsafe { forget_made() };
 }
 
-/// The run begins: its driver waits.
+/// Begins the run, when its driver waits.
 unsafe extern "C" fn begin_run(_driver: *mut G, _: *mut c_void) -> bool {
-    // SAFETY: on g0, where the P is kept, if there is one; without, nobody else has it who would
-    // use the run, as it doesn't go yet.
+    // SAFETY: on g0, which keeps its P, if it has one. If it has none, no other thread uses the
+    // run, which hasn't begun.
     unsafe { run() }.goes = true;
     true
 }
 
-/// The number of the goroutine that runs here, if it is one of an exploration.
+/// Returns the number of the running goroutine if it is in an exploration.
 pub(crate) fn explored_number() -> Option<u32> {
     let gp = whoami().0.filter(|gp| exploring() && is_explored(gp))?;
     Some(gp.ext.number.load(Ordering::Relaxed))
 }
 
-/// The running goroutine ends by a panic with this text: if it is one of an exploration, its run
-/// has failed.
+/// Notes that the running goroutine ends by a panic with this text. If the goroutine is in an
+/// exploration, its run has failed.
 #[cold]
 #[inline(never)]
 pub(crate) fn note_panic(text: Option<&str>) {
     if explored_number().is_none() {
         return;
     }
-    // One that was stuck has lost its P, and may have no part in the exploration any more.
+    // A goroutine that was stuck has lost its P, and may not belong to the exploration any more.
     let (_, _, _held) = hold_with_p();
     if let Some(number) = explored_number() {
         tsan::ignore_accesses(|| with_room(|| note_end_by_panic(number, text.map(str::to_owned))));
     }
 }
 
-/// Waits until all other goroutines of the exploration wait; false if another one waits for that.
+/// Waits until all other goroutines of the exploration wait. Returns false if another goroutine
+/// already waits for that.
 pub(crate) fn wait_for_others() -> bool {
     let mut alone = true;
-    // SAFETY: on a goroutine of an exploration. note_others doesn't park or unwind; what it is
-    // given is on the stack of a goroutine that has parked, and is fixed. `next` makes it ready.
+    // SAFETY: on a goroutine of an exploration. note_others doesn't park or unwind; its argument is
+    // on the stack of a goroutine that has parked, and that stack is fixed. `next` makes the
+    // goroutine ready.
     unsafe {
         let alone = (&raw mut alone).cast();
         gopark(Some(note_others), alone, WaitReason::Zero, TraceBlockReason::Generic, 1);
@@ -185,9 +189,9 @@ pub(crate) fn wait_for_others() -> bool {
     alone
 }
 
-/// Notes who waits for the others, or has it go on.
+/// Notes that this goroutine waits for the others; lets it go on if another one does.
 unsafe extern "C" fn note_others(gp: *mut G, alone: *mut c_void) -> bool {
-    // SAFETY: gopark passes the G that parks, which is never freed, and the place that it was
+    // SAFETY: gopark passes the G that parks, which is never freed, and the address that it was
     // given.
     unsafe {
         let noted = note_waiter(&*gp);
@@ -196,8 +200,8 @@ unsafe extern "C" fn note_others(gp: *mut G, alone: *mut c_void) -> bool {
     }
 }
 
-/// Before the operation `what`: in an exploration, others may go on first. Where a goroutine can
-/// park.
+/// Lets others go on first, in an exploration, before the operation `what`. Called where a
+/// goroutine can park.
 #[inline(always)]
 pub(crate) fn point(what: &'static str) {
     if exploring() {
@@ -209,7 +213,8 @@ pub(crate) fn point(what: &'static str) {
 #[inline(never)]
 fn explored_point(what: &'static str) {
     let (Some(gp), Some(mp)) = whoami() else { return };
-    // With a lock held it can't leave. And one that unwinds would be bound to its thread.
+    // A goroutine that holds a lock can't leave. And a goroutine that unwinds would be bound to its
+    // thread.
     if !is_explored(gp) || mp.locks.get() != 0 || std::thread::panicking() {
         return;
     }
@@ -218,7 +223,7 @@ fn explored_point(what: &'static str) {
     let goes_on = tsan::ignore_accesses(|| with_room(|| stays(gp, pp)));
     drop(held);
     if !goes_on {
-        // SAFETY: on a goroutine that holds no lock; point_m has put it where it is found again.
+        // SAFETY: on a goroutine that holds no lock; point_m puts it where it is found again.
         unsafe { mcall(point_m) }
     }
     let _held = hold_p(getm());
@@ -238,15 +243,15 @@ unsafe extern "C" fn point_m(gp: *mut G) -> ! {
     let others_come_first = mp.p().is_none_or(asked_to_stop) || turn_needed();
     let at_once = !others_come_first && mp.lockedg.get().is_none() && !user_disabled();
     match put_back(gp, at_once) {
-        // SAFETY: on g0 of `mp`, which has its P; the run had the goroutine, which isn't locked to
-        // an M.
+        // SAFETY: on g0 of `mp`, which has its P; the goroutine came from the run, and isn't locked
+        // to an M.
         Some(chosen) => unsafe { execute(mp, chosen, false) },
         // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
         None => unsafe { schedule(mp) },
     }
 }
 
-/// Whether an exploration chooses what this goroutine does at random elsewhere.
+/// Whether an exploration makes the choices of this goroutine that are random elsewhere.
 #[inline(always)]
 pub(in crate::runtime) fn chooses() -> bool {
     exploring() && explored_here()
@@ -258,16 +263,17 @@ fn explored_here() -> bool {
     this_m().is_some_and(|mp| !mp.p.is_null() && mp.curg.get().is_some_and(is_explored))
 }
 
-/// Whether what is made here is a program's that is explored: its operations are points.
+/// Whether an object that is made here belongs to an explored program, so that its operations are
+/// points.
 pub(in crate::runtime) fn makes_points() -> bool {
     chooses()
 }
 
-/// [`value`] for the program, where a goroutine can park. It may ask again and again until it likes
-/// the answer: one whose run is over gets none.
+/// [`value`] for the program, where a goroutine can park. The program may ask again until it likes
+/// the answer, so a goroutine whose run is over gets no answer: it never goes on.
 #[cold]
 pub(crate) fn value_for_program(n: usize) -> usize {
-    // One that was stuck has lost its P, and may have no part in the exploration any more.
+    // A goroutine that was stuck has lost its P, and may not belong to the exploration any more.
     let (gp, mp, held) = hold_with_p();
     if !is_explored(gp) {
         return 0;
@@ -275,13 +281,13 @@ pub(crate) fn value_for_program(n: usize) -> usize {
     let (value, over) = tsan::ignore_accesses(|| with_room(|| (chosen_value(n), is_over())));
     drop(held);
     if over && mp.locks.get() == 0 && !std::thread::panicking() {
-        // SAFETY: as in explored_point; it never goes on.
+        // SAFETY: as in explored_point; the goroutine never goes on.
         unsafe { mcall(point_m) }
     }
     value
 }
 
-/// A number below `n`, as the exploration says, if [`chooses`] says that there is one.
+/// Returns a number below `n` that the exploration chooses. Called if [`chooses`] returns true.
 #[cold]
 pub(in crate::runtime) fn value(n: usize) -> usize {
     let Some(mp) = this_m() else { return 0 };

@@ -1,21 +1,22 @@
-//! Threads that aren't ours and have to wait. Such a thread can make goroutines and ready them
-//! without an M. To park, it needs a G that others can ready, and an M to sleep on.
+//! Threads that aren't ours and have to wait. Such a thread needs no M to make goroutines and ready
+//! them. To park, it needs a G that others can ready, and an M to sleep on.
 //!
-//! So [`must_wait`] makes it a goroutine for that time. The thread borrows an extra M (Go's
-//! `needm`), with a G that is locked to it, and gives it back (`dropm`). In between it is a
-//! goroutine like any other that is locked to its thread; at first in a system call, like one that
-//! has called C code:
+//! So [`must_wait`] makes the thread a goroutine for that time. The thread borrows an extra M (Go's
+//! `needm`), with a G that is locked to the M, and gives it back (`dropm`). In between the thread
+//! is a goroutine like any other that is locked to its thread. At first it is in a system call,
+//! like a goroutine that has called C code:
 //!
 //! ```text
 //!     needm   exitsyscall   (runs, parks, ...)   entersyscallblock   dropm
 //! ```
 //!
-//! What the goroutine runs on is the thread's own stack, and g0's is a segment that comes with the
-//! M. (Go has it the other way round, and calls back on a goroutine's stack.) The thread's signal
+//! The goroutine runs on the thread's own stack, and g0's stack is a segment that comes with the M.
+//! (Go has it the other way round, and calls back on a goroutine's stack.) The thread's signal
 //! stack and mask stay as they are.
 //!
-//! Nothing of the program's is called meanwhile, neither a closure nor a destructor: it could keep
-//! what is the goroutine's, a lock of its thread for example, after the goroutine is gone.
+//! No code of the program's is called meanwhile, neither a closure nor a destructor. Such code
+//! could keep something of the goroutine's after the goroutine is gone, for example a lock of its
+//! thread.
 
 use std::cell::Cell;
 use std::io;
@@ -43,28 +44,28 @@ use crate::runtime::mem::segment::{stackalloc, stackfree};
 use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::sched::entersyscall::{entersyscallblock, exitsyscall};
 
-/// Lets the caller park while the result lives. On a goroutine nothing is needed, and the result is
-/// none; a thread that isn't the runtime's is made a goroutine.
+/// Lets the caller park while the result lives. Makes a thread that isn't the runtime's a
+/// goroutine. A goroutine needs nothing, and gets none.
 ///
 /// # Panics
-/// Inside [`blocking`](crate::blocking), on g0, before the first [`run`](crate::run), and if the
-/// thread can't be made a goroutine, as there is no memory. `what` is the operation that the
-/// message names.
+/// Inside [`blocking`](crate::blocking), on g0, before the first [`run`](crate::run), and if there
+/// is no memory to make the thread a goroutine. `what` is the operation that the message names.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn must_wait(what: &str) -> Option<Guest> {
     if on_goroutine() { None } else { Some(become_goroutine(what)) }
 }
 
-/// [`must_wait`] for C, which has no panics: none on a goroutine, and none where nothing can wait.
+/// [`must_wait`] for C, which has no panics. Returns none on a goroutine, and where nothing can
+/// wait.
 #[cold]
 #[inline(never)]
 pub(crate) fn guest() -> Option<Guest> {
     if getg().is_none() && started() { Guest::new().ok() } else { None }
 }
 
-/// Calls `f` while it can wait: see [`must_wait`]. Not inlined, for the cold end of a function that
-/// is.
+/// Calls `f` so that it can wait: see [`must_wait`]. Not inlined, because it is the cold part of
+/// functions that are.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -73,7 +74,7 @@ pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Where the caller is, if it is on a thread of the runtime's but can't park: inside
+/// Returns where the caller is, if it is on a thread of the runtime's but can't park: inside
 /// [`blocking`](crate::blocking), or on g0.
 pub(crate) fn where_nothing_parks() -> Option<&'static str> {
     let gp = getg().filter(|_| !on_goroutine())?;
@@ -99,12 +100,12 @@ fn become_goroutine(what: &str) -> Guest {
 
 /// While this lives, the thread that made it is a goroutine, and can park.
 pub(crate) struct Guest {
-    /// A guest is its thread's own.
+    /// A guest belongs to its thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl Guest {
-    /// Makes this thread, which isn't ours, a goroutine; waits until there is a P for it.
+    /// Makes this thread, which isn't ours, a goroutine. Waits until it gets a P.
     #[inline(never)]
     fn new() -> io::Result<Guest> {
         if getg().is_some() {
@@ -129,7 +130,8 @@ impl Drop for Guest {
     }
 }
 
-/// The extra M's that no thread has, through `schedlink`; protected by `sched.lock`. Go's `extraM`.
+/// The extra M's that no thread has, linked by `schedlink`. Protected by `sched.lock`. Go's
+/// `extraM`.
 static EXTRAM: SharedLink<M> = SharedLink(Link::null());
 
 /// Locks the list, and returns its head. Go's `lockextra`.
@@ -138,8 +140,8 @@ fn lockextra() -> Option<&'static M> {
     EXTRAM.0.get()
 }
 
-/// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks it. An M on the
-/// list doesn't count for deadlock. Go's `unlockextra`.
+/// Makes `mp` the head of the list, which is longer by `delta` now, and unlocks the list. The
+/// search for a deadlock doesn't count the M's on the list. Go's `unlockextra`.
 fn unlockextra(mp: Option<&'static M>, delta: i32) {
     EXTRAM.0.set(mp);
     EXTRAM_LENGTH.store(extram_length() + delta, Ordering::Relaxed);
@@ -188,7 +190,7 @@ fn one_new_extra_m(id: i64) -> io::Result<()> {
     g0.stack.set(g0_stack);
     g0.stackguard0.store(g0_stack.lo + STACK_GUARD, Ordering::Relaxed);
     g0.stackguard1.set(g0_stack.lo + STACK_GUARD);
-    // Less two words: the stack is aligned as where mstart leaves it.
+    // Two words are left free, so that the stack is aligned as it is after mstart.
     g0.sched.sp.set(g0_stack.hi - 2 * size_of::<usize>());
     g0.sched.g.set(Some(g0));
     gp.m.set(Some(mp));
@@ -205,7 +207,8 @@ fn one_new_extra_m(id: i64) -> io::Result<()> {
     Ok(())
 }
 
-/// The bounds of this thread's stack; kept, as they don't change and take a while to find out.
+/// Returns the bounds of this thread's stack. They are kept, because they don't change and take a
+/// while to find out.
 #[inline(never)]
 fn this_stack() -> io::Result<Stack> {
     thread_local! {
@@ -230,7 +233,7 @@ fn needm() -> io::Result<()> {
     gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gp.stktopsp.set(stack.hi);
     gp.syscallsp.set(stack.hi);
-    // No frame is to be seen by a traceback.
+    // A traceback is to find no frame.
     gp.syscallpc.set(0);
     mp.has_thread(gettid());
     remember_stack_limit(mp);
@@ -251,8 +254,8 @@ fn dropm() {
     gp.preempt_stop.store(false, Ordering::Relaxed);
     sched().ngsys.fetch_add(1, Ordering::Relaxed);
     forget_stack_limit(mp);
-    // SAFETY: the thread runs on no G's stack any more: on its own, as a foreign thread. What
-    // follows knows its M.
+    // SAFETY: the thread isn't on a G's stack any more, but on its own, as a foreign thread. The
+    // code below knows its M.
     unsafe { setg(None) };
     mp.has_no_thread();
     add_extra_m(mp);

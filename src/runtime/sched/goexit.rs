@@ -2,11 +2,11 @@
 //! `goexit0` and `gdestroy`. In Go no goroutine can be joined.
 //!
 //! A goroutine that may have a handle announces its end on its own stack ([`finish_goroutine`]).
-//! Then it leaves for g0, which frees what the G has ([`gdestroy`]), and the G itself if it isn't
-//! held.
+//! Then it leaves for g0, which frees the G's resources ([`gdestroy`]), and the G itself if no
+//! handle holds it.
 //!
-//! A G that has a handle isn't free when it ends: its result is in its home page. It is free once
-//! it has left its stack *and* the handle is gone. `ext.joiner` holds the state:
+//! A G that has a handle isn't free when it ends, because its result is in its home page. It is
+//! free when it has left its stack *and* the handle is gone. `ext.joiner` holds the state:
 //!
 //! ```text
 //!     null ---------+--> ENDED ---------> EXITED --(handle dropped)--> free
@@ -18,15 +18,15 @@
 //!
 //! A raw goroutine has no handle and starts as NO_HANDLE.
 //!
-//! A goroutine with thread-locals of its own has its result in the slot before it ends, while it
-//! still has the thread-locals: a result that nobody takes may use them when it is dropped. A bit
-//! beside null, or beside the G that waits, says that (RETURNED). From then on, dropping the handle
-//! drops the result.
+//! A goroutine with thread-locals of its own puts its result into the slot before it ends, while it
+//! still has the thread-locals: a result that is never taken may use them when it is dropped. The
+//! bit RETURNED, beside null or beside the G that waits, says that the result is there. From then
+//! on, dropping the handle drops the result.
 //!
-//! A future leaves a waker in place of a G, with a bit (FUTURE). The thread that takes the waker
-//! out of the word owns it.
+//! A future leaves a waker in place of a G, with the bit FUTURE. The thread that takes the waker
+//! out of the word owns the waker.
 //!
-//! When the limit of a wait comes, the G is taken out again. If the G isn't there yet, a bit (LATE)
+//! When the limit of a wait comes, the G is taken out again. If the G isn't there yet, the bit LATE
 //! is left, and the G doesn't park.
 
 use std::ffi::c_void;
@@ -57,16 +57,16 @@ use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
-/// The goroutine's result is in its slot: runs the goroutine's own end, and wakes the G that waits
-/// for it. If the handle is gone, calls `discard` for the result, before the thread-locals end, and
-/// returns what `discard` does.
+/// Ends the goroutine, whose result is in its slot: drops its locals, and wakes the G that waits
+/// for the end. If the handle is gone, calls `discard` for the result, before the thread-locals
+/// end, and returns the result of `discard`.
 #[inline]
 pub(crate) fn finish_goroutine(gp: &G, discard: impl FnOnce() -> bool) -> bool {
     let has_locals = has_locals(gp);
     let announced = if has_locals { announce_return(gp) } else { announce_end(gp) };
     let panicked = !announced && discard();
     if has_locals || !announced {
-        // Without locals, too: what `discard` dropped may have made some.
+        // Also for a goroutine that had no locals: `discard` may have made some.
         drop_locals(gp);
     }
     if has_locals && announced {
@@ -75,8 +75,8 @@ pub(crate) fn finish_goroutine(gp: &G, discard: impl FnOnce() -> bool) -> bool {
     panicked
 }
 
-/// Announces that the result is in its slot, and that the thread-locals are still there. False if
-/// the handle is gone, and the result is still the caller's.
+/// Announces that the result is in its slot, and that the thread-locals are still there. Returns
+/// false if the handle is gone, and the result still belongs to the caller.
 fn announce_return(gp: &G) -> bool {
     let returned = |joiner: *mut G| (joiner != NO_HANDLE).then(|| joiner.map_addr(|addr| addr | RETURNED));
     // Release pairs with drop_handle and returned: the result is there. Acquire pairs with
@@ -84,9 +84,9 @@ fn announce_return(gp: &G) -> bool {
     gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, returned).is_ok()
 }
 
-/// Announces that the result is in its slot, and that nothing of the goroutine runs any more. False
-/// if the handle is gone, and the result is still the caller's, unless the caller has announced the
-/// return.
+/// Announces that the result is in its slot, and that no code of the goroutine runs any more.
+/// Returns false if the handle is gone. The result still belongs to the caller then, unless the
+/// caller has announced the return.
 fn announce_end(gp: &G) -> bool {
     // Release pairs with ended: the result is there. Acquire pairs with drop_handle and joincommit.
     let joiner = gp.ext.joiner.swap(ENDED, Ordering::AcqRel);
@@ -98,8 +98,8 @@ fn announce_end(gp: &G) -> bool {
         (waker.wake)(waker.waker);
         return true;
     }
-    // SAFETY: ENDED and EXITED are only set by this function and after it, and it isn't NO_HANDLE.
-    // So `joiner` is null or a G that waits, but for the bits; G's are never freed.
+    // SAFETY: ENDED and EXITED are only set by this function and after it, and `joiner` isn't
+    // NO_HANDLE. So `joiner` is null or a G that waits, but for the bits; G's are never freed.
     if let Some(joiner) = unsafe { who(joiner).as_ref() } {
         goready(joiner);
     }
@@ -116,16 +116,17 @@ pub(crate) unsafe fn goexit1() -> ! {
     throw("goexit1: a dead goroutine runs")
 }
 
-/// The function that mcall is to call at the end of a goroutine with thread-locals of its own,
-/// which has just run their destructors; assembly calls this.
+/// Returns the function that mcall is to call at the end of a goroutine with thread-locals of its
+/// own, which has just run their destructors. Assembly calls this.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_claim_at_end() -> Leave {
     let (gp, mp) = goroutine();
-    // Labels are dropped on g0.
+    // A goroutine with labels claims nothing, because labels are dropped on g0.
     if gp.labels.get().is_null() && claim(gp, mp, Source::Local) { goexit0_claimed } else { gosched_goexit0 }
 }
 
-/// [`gosched_goexit0`] with a claim. One that is locked to a thread, which ends with it, has none.
+/// [`gosched_goexit0`] with a claim. A goroutine that is locked to a thread has none, because the
+/// thread ends with it.
 unsafe extern "C" fn goexit0_claimed(gp: *mut G) -> ! {
     let mp = getm();
     // SAFETY: mcall passes the G that was running; G's are never freed.
@@ -134,8 +135,8 @@ unsafe extern "C" fn goexit0_claimed(gp: *mut G) -> ! {
     unsafe { run_claimed(mp) }
 }
 
-/// What the end of a goroutine does on g0. Go's `goexit0`; assembly jumps here when a
-/// goroutine's function has returned.
+/// Ends a goroutine, on g0. Assembly jumps here when a goroutine's function has returned. Go's
+/// `goexit0`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
     let mp = getm();
@@ -149,7 +150,7 @@ unsafe extern "C" fn gosched_goexit0(gp: *mut G) -> ! {
     unsafe { schedule(mp) }
 }
 
-/// Goes back to mstart, which ends the thread. On g0, whose frames aren't needed any more.
+/// Goes back to mstart, which ends the thread. Called on g0, whose frames aren't needed any more.
 #[cold]
 pub(super) fn end_thread(mp: &M) -> ! {
     // SAFETY: on g0, whose `sched` mstart has filled with the place where it goes on, for this one
@@ -157,9 +158,9 @@ pub(super) fn end_thread(mp: &M) -> ! {
     unsafe { gogo(&mp.ext.g0.sched, 0) }
 }
 
-/// Frees what a G that has ended has, and the G itself unless a handle holds it. Says whether it
-/// was locked to this thread, which must end then: the goroutine may have changed the thread in
-/// ways that others don't expect. Go's `gdestroy`.
+/// Frees the resources of a G that has ended, and the G itself unless a handle holds it. Returns
+/// whether the G was locked to this thread. Then the thread must end, because the goroutine may
+/// have changed it in ways that others don't expect. Go's `gdestroy`.
 #[inline(always)]
 pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     trace(|| Event::GoEnd(gp));
@@ -195,12 +196,12 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     locked
 }
 
-/// The goroutine has left its stack: frees the G, unless its handle will.
+/// Frees the G, which has left its stack, unless its handle will.
 #[inline(always)]
 fn exited(mp: &'static M, gp: &'static G) {
     let pp = mp.p();
-    // Release pairs with free_if_exited: the handle's dropper, if it finds EXITED, may use the G
-    // again.
+    // Release pairs with free_if_exited: the thread that drops the handle and finds EXITED may
+    // reuse the G.
     if has_no_handle(gp)
         || gp.ext.joiner.compare_exchange(ENDED, EXITED, Ordering::AcqRel, Ordering::Acquire).is_err()
     {
@@ -212,13 +213,12 @@ fn exited(mp: &'static M, gp: &'static G) {
     }
 }
 
-/// The handle is being dropped. If the goroutine's function has returned, `take` is called to move
-/// or drop its result.
+/// Drops the handle. If the goroutine's function has returned, calls `take` to move or drop its
+/// result.
 #[inline]
 pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
-    // Release pairs with has_no_handle and announce_end: what was done with the handle comes before
-    // the G's reuse. Acquire, if the function has returned, pairs with announce_return: the result
-    // is there.
+    // Release pairs with has_no_handle and announce_end: all uses of the handle come before the G's
+    // reuse. Acquire pairs with announce_return, if the function has returned: the result is there.
     if ended(gp)
         || gp
             .ext
@@ -231,8 +231,8 @@ pub(crate) fn drop_handle(gp: &'static G, take: impl FnOnce()) {
     }
 }
 
-/// The handle of a goroutine that has returned is gone: frees the G, unless it has yet to leave its
-/// stack.
+/// Frees the G of a goroutine that has returned and whose handle is gone, unless the G has yet to
+/// leave its stack.
 fn free_if_exited(gp: &'static G) {
     // Acquire pairs with exited: the G has left its stack.
     if gp.ext.joiner.swap(NO_HANDLE, Ordering::AcqRel) == EXITED {
@@ -251,14 +251,15 @@ pub(crate) fn wait_for_end(gp: &'static G) {
     wait_for_end_unless(gp, || false);
 }
 
-/// [`wait_for_end`] with a limit. It also ends where `gave_up` is true, once [`take_out`] has ended
-/// the wait, or before it begins.
+/// [`wait_for_end`] with a limit. Also returns if `gave_up` is true: after [`take_out`] has ended
+/// the wait, or before the wait begins.
 pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn() -> bool) {
     let mut wait = None;
     while !ended(gp) && !gave_up() {
         wait.get_or_insert_with(Wait::begin);
-        // SAFETY: on a goroutine, as the caller says, and a point that can park. joincommit touches
-        // neither stack; if it returns false, it hasn't left this G where it would be made ready.
+        // SAFETY: on a goroutine, as the caller says, and at a point that can park. joincommit
+        // touches neither stack; if it returns false, it hasn't left this G where it would be made
+        // ready.
         unsafe {
             gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
         }
@@ -268,15 +269,15 @@ pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn()
     }
 }
 
-/// The waker in a word that has just been replaced, if there is one.
+/// Returns the waker in a word that was just replaced, if there is one.
 fn end_waker(joiner: *mut G) -> Option<Box<EndWaker>> {
     let waker = joiner.map_addr(|addr| addr & !(BITS | FUTURE)).cast();
     // SAFETY: set_end_waker has put the box there with the bit, and the taker owns it.
     (joiner.addr() & FUTURE != 0).then(|| unsafe { Box::from_raw(waker) })
 }
 
-/// Lets the end of `gp` wake a future; false if `gp` has ended. The caller has the handle, and has
-/// set no other waker.
+/// Lets the end of `gp` wake a future. Returns false if `gp` has ended. The caller has the handle,
+/// and has set no other waker.
 pub(crate) fn set_end_waker(gp: &G, waker: EndWaker) -> bool {
     let waker = Box::into_raw(Box::new(waker)).cast::<G>();
     let set = |joiner: *mut G| {
@@ -299,9 +300,9 @@ pub(crate) fn take_end_waker(gp: &G) -> Option<Box<EndWaker>> {
     end_waker(gp.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?)
 }
 
-/// Takes `me`, whose wait's limit has come, out of the word in which the end of `target` would find
-/// it. If `me` isn't there yet, keeps it from parking, until [`on_time`]. Says whether it was
-/// there: then the caller wakes it.
+/// Takes `me`, whose wait has reached its limit, out of the word where the end of `target` would
+/// find it. If `me` isn't there yet, keeps it from parking, until [`on_time`]. Returns whether `me`
+/// was there: then the caller wakes it.
 pub(in crate::runtime) fn take_out(target: &G, me: &G) -> bool {
     let late = |joiner: *mut G| {
         if is_end(joiner) {
@@ -314,13 +315,14 @@ pub(in crate::runtime) fn take_out(target: &G, me: &G) -> bool {
             joiner.map_addr(|addr| addr | LATE)
         })
     };
-    // Acquire pairs with joincommit: the G is seen as parked. Release, too: a thread that finds the
-    // bit sees the flag.
+    // Acquire pairs with joincommit: the G is seen as parked. Release, so that a thread that finds
+    // the bit sees the caller's flag.
     let before = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, late);
     before.is_ok_and(|joiner| ptr::eq(who(joiner), me))
 }
 
-/// A wait with a limit is over: the next one isn't late. The caller has the handle of `target`.
+/// Ends a wait with a limit, so that the next wait isn't late. The caller has the handle of
+/// `target`.
 pub(in crate::runtime) fn on_time(target: &G) {
     let on_time = |joiner: *mut G| {
         (!is_end(joiner) && joiner.addr() & LATE != 0).then(|| joiner.map_addr(|addr| addr & !LATE))
@@ -328,17 +330,17 @@ pub(in crate::runtime) fn on_time(target: &G) {
     let _ = target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, on_time);
 }
 
-/// The G that waits, without the bits.
+/// Returns the G that waits, without the bits.
 fn who(joiner: *mut G) -> *mut G {
     joiner.map_addr(|addr| addr & !BITS)
 }
 
-/// Leaves the parked G where the end of `target` will find it; false if `target` has ended, or
-/// the limit of the wait has come.
+/// Leaves the parked G where the end of `target` will find it. Returns false if `target` has ended,
+/// or the limit of the wait has come.
 unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
     // SAFETY: gopark passes what wait_for_end gave it, a G, and G's are never freed.
     let target = unsafe { &*target.cast::<G>() };
-    // Release pairs with announce_end, which makes the G ready: it is seen as parked.
+    // Release pairs with announce_end, which makes the G ready: the G is seen as parked.
     let waits = |joiner: *mut G| {
         let free = joiner.is_null() || joiner.addr() == RETURNED;
         free.then(|| gp.map_addr(|addr| addr | joiner.addr()))

@@ -2,9 +2,9 @@
 //! `goschedguarded`, `goschedIfBusy` and `goyield`; `asyncPreempt2`, `gopreempt_m` and
 //! `preemptPark`.
 //!
-//! As a rule it stays runnable, and goes to the end of the global queue, or by `goyield` to the end
-//! of its P's. A goroutine that another thread suspends waits instead, until that thread has
-//! finished with it (`preempt_park`).
+//! As a rule the goroutine stays runnable, and goes to the end of the global queue, or by `goyield`
+//! to the end of its P's queue. A goroutine that another thread suspends waits instead, until that
+//! thread has finished with it (`preempt_park`).
 //!
 //! Also Go's `sync_runtime_canSpin` and `sync_runtime_doSpin`: a goroutine that waits for a mutex
 //! keeps its P for a moment before it sleeps.
@@ -55,12 +55,13 @@ pub(crate) unsafe fn gosched() {
     unsafe { mcall(gosched_m) }
 }
 
-/// Begins another time slice of `gp`, the goroutine of `mp`, if the scheduler would run it again at
-/// once: there is no other, and nobody waits for it to leave, or for the scheduler to come by. Says
-/// whether it is so.
+/// Begins another time slice of `gp`, the goroutine of `mp`, if the scheduler would run `gp` again
+/// at once: no other is runnable, and no thread waits for `gp` to leave or for the scheduler's next
+/// round. Returns whether it does.
 #[inline(always)]
 fn stays(gp: &G, mp: &'static M) -> bool {
-    // As a rule there is another. The P may be another M's by now: then what it has says nothing.
+    // As a rule there is another goroutine, so this cheap look comes first. The P may be another
+    // M's by now, and then its queue says nothing.
     let empty = |pp: &P| pp.steal().len() == 0;
     sched().runqsize.load(Ordering::Relaxed) == 0 && mp.p.peek().is_some_and(empty) && stays_alone(gp, mp)
 }
@@ -68,7 +69,8 @@ fn stays(gp: &G, mp: &'static M) -> bool {
 #[inline(never)]
 fn stays_alone(gp: &G, mp: &'static M) -> bool {
     if gp.preempt_stop.load(Ordering::Relaxed) {
-        // It may come to no other check, and otherwise it would be off its stack for a moment only.
+        // Stops here, because it may come to no other check, and gosched would take it off its
+        // stack only for a moment.
         stop_if_asked();
         return true;
     }
@@ -78,11 +80,12 @@ fn stays_alone(gp: &G, mp: &'static M) -> bool {
     true
 }
 
-/// Whether nobody waits for `gp`, which runs on `pp`, to leave, or for the scheduler to come by.
+/// Whether no thread waits for `gp`, which runs on `pp`, to leave, or for the scheduler's next
+/// round.
 fn nobody_waits(gp: &G, pp: &P) -> bool {
     !turns_waiting()
         && !gp.preempt.load(Ordering::Relaxed)
-        // In an exploration it is always set.
+        // In an exploration the flag is always set.
         && !pp.preempt.load(Ordering::Relaxed)
         && !asked_to_stop(pp)
         && !own_timers_due(pp)
@@ -115,7 +118,8 @@ pub(crate) unsafe fn gosched_if_busy() {
     }
 }
 
-/// [`gosched`], unless its M can't be preempted now: it holds a lock, say. Go's `goschedguarded`.
+/// [`gosched`], unless the M can't be preempted now, for example because it holds a lock. Go's
+/// `goschedguarded`.
 ///
 /// # Safety
 /// As [`gosched`].
@@ -144,7 +148,7 @@ unsafe extern "C" fn goschedguarded_m(gp: *mut G) -> ! {
     unsafe { gosched_impl::<false>(gp, false) }
 }
 
-/// What [`gosched`] does on g0; with a claim, if `CLAIMED`. Go's `goschedImpl`.
+/// The part of [`gosched`] on g0; with a claim, if `CLAIMED`. Go's `goschedImpl`.
 ///
 /// # Safety
 /// On g0; `gp` is the M's goroutine, which has just left its stack.
@@ -183,8 +187,8 @@ unsafe extern "C" fn goyield_m(gp: *mut G) -> ! {
     let gp: &'static G = unsafe { &*gp };
     let mp = getm();
     let Some(pp) = mp.p() else {
-        // SAFETY: as goyield's conditions, which the caller keeps, but for the P: gosched_impl
-        // needs none.
+        // SAFETY: the caller keeps goyield's conditions, except that there is no P, and
+        // gosched_impl needs none.
         unsafe { gosched_impl::<false>(gp, false) }
     };
     casgstatus(gp, GRUNNING, GRUNNABLE);
@@ -202,22 +206,22 @@ pub(in crate::runtime) static PREEMPTIONS: AtomicU64 = AtomicU64::new(0);
 /// function.
 pub(in crate::runtime) type Leave = unsafe extern "C" fn(*mut G) -> !;
 
-/// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to be left; its vector
-/// registers are at `regs`. On g0. Go's `asyncPreempt2`.
+/// Prepares this M's goroutine, which `gosched_async_preempt` has saved, to leave; its vector
+/// registers are at `regs`. Called on g0. Go's `asyncPreempt2`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_async_preempt2(regs: *const u8) -> Option<Leave> {
     let mp = getm();
     let Some(gp) = mp.curg.get() else { throw("asyncPreempt2 on no goroutine") };
-    // Nobody may shrink its stack now. x_reg_restore clears this when the goroutine goes on.
+    // No thread may shrink its stack now. x_reg_restore clears the flag when the goroutine goes on.
     gp.async_safe_point.set(true);
     let leave = stop_here(mp, gp, regs);
     gp.async_safe_point.set(leave.is_some());
     leave
 }
 
-/// Prepares `gp`, which this M runs and which may be preempted, to be left where it is: its vector
-/// registers are at `regs`, and everything else is saved on its stack and in `sched`. None if it
-/// must go on, because there is no memory for the registers. On g0.
+/// Prepares `gp`, which this M runs and which may be preempted, to leave where it is. Its vector
+/// registers are at `regs`, and everything else is saved on its stack and in `sched`. Returns none
+/// if `gp` must go on, because there is no memory for the registers. Called on g0.
 pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const u8) -> Option<Leave> {
     if !x_reg_save(mp.p(), gp, regs) {
         return None;
@@ -226,14 +230,14 @@ pub(in crate::runtime) fn stop_here(mp: &'static M, gp: &'static G, regs: *const
     Some(if gp.preempt_stop.load(Ordering::Relaxed) { preempt_park } else { gopreempt_m })
 }
 
-/// Lets other goroutines run in place of one that was asked to stop. Go's `gopreempt_m`.
+/// Lets other goroutines run in place of a goroutine that was asked to stop. Go's `gopreempt_m`.
 ///
 /// # Safety
 /// As [`gosched_impl`].
 unsafe extern "C" fn gopreempt_m(gp: *mut G) -> ! {
     PREEMPTIONS.fetch_add(1, Ordering::Relaxed);
-    // The time slice ends with this goroutine: the one in runnext gets its turn, if nobody's comes
-    // before.
+    // The time slice ends with this goroutine. The goroutine in runnext gets a slice of its own,
+    // unless an M's turn comes first.
     if let Some(pp) = getm().p().filter(|_| !turn_needed()) {
         pp.preempt.store(exploring(), Ordering::Relaxed);
     }
@@ -253,17 +257,18 @@ unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
         dumpgstatus(gp);
         throw("bad g status");
     }
-    // Once the G is preempted, another thread may claim it and make it ready, and it must have left
-    // its M by then. Nor can it leave while it is running. The scan bit is for the time in between.
+    // Once the G is `GPREEMPTED`, another thread may claim it and make it ready, so it must have
+    // left its M by then. But it can't leave its M in the state `GRUNNING`. The scan bit is for the
+    // time in between.
     cas_g_to_preempt_scan(gp, GRUNNING, GSCANPREEMPTED);
     dropg(mp, gp);
-    // While the bit is set, so that nobody's unpark comes before it.
+    // Traced while the bit is set, so that no unpark is traced before it.
     trace(|| Event::GoPark(gp, TraceBlockReason::Preempted));
     // While the bit is set, no thread can ask for a suspension.
     let still_wanted = gp.preempt_stop.load(Ordering::Relaxed);
     casfrom_gscanstatus(gp, GSCANPREEMPTED, GPREEMPTED);
-    // The thread that asked may have given up since, and won't make the G ready. Go's never gives
-    // up.
+    // The thread that asked may have given up since, and then won't make the G ready. In Go it
+    // never gives up.
     if !still_wanted && cas_g_from_preempted(gp, GPREEMPTED, GWAITING) {
         ready(gp, false);
     }
@@ -275,8 +280,8 @@ unsafe extern "C" fn preempt_park(gp: *mut G) -> ! {
 const ACTIVE_SPIN: u32 = 4;
 const ACTIVE_SPIN_CNT: u32 = 30;
 
-/// Whether it makes sense to spin: another goroutine is running, which may unlock, and this P has
-/// no other to run. Go's `canSpin`.
+/// Whether it makes sense to spin: another goroutine is running and may unlock, and this P has no
+/// other goroutine to run. Go's `canSpin`.
 pub(crate) fn can_spin(iter: u32) -> bool {
     let busy =
         gomaxprocs() - sched().npidle.load(Ordering::Relaxed) - sched().nmspinning.load(Ordering::Relaxed);

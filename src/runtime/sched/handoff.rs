@@ -1,4 +1,4 @@
-//! A P goes from an M that can't use it to one that can, or to a stopped world: Go's `handoffp`,
+//! Hands a P from an M that can't use it to an M that can, or to a stopped world: Go's `handoffp`,
 //! `stoplockedm`, `startlockedm` and `gcstopm`.
 
 use std::sync::atomic::Ordering;
@@ -22,13 +22,13 @@ use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::poll::wake_net_poller;
 use crate::runtime::sched::wake::pay_wakes;
 
-/// Gives `pp` to another M, if it has anything to do; else makes it idle. Called without a
-/// P. Go's `handoffp`.
+/// Gives `pp` to another M if there is work, else makes it idle. Called without a P. Go's
+/// `handoffp`.
 pub(in crate::runtime) fn handoffp(pp: &'static P) {
     if need_before_queues() && hand_to_turn(pp) {
         return;
     }
-    // Where findRunnable would find something, an M must be started.
+    // If findRunnable would find a goroutine, an M must be started.
     if !runqempty(pp.steal()) || sched().runqsize.load(Ordering::Relaxed) != 0 {
         return startm(Some(pp), None);
     }
@@ -40,7 +40,8 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
             return;
         }
     }
-    // No M is looking for work, and no P is idle to be woken: an M with this P has to look.
+    // No M is looking for work, and no P is idle that a submitter could wake. So an M with this P
+    // has to look.
     if sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
         && let Some(spinning) = Spinning::first()
     {
@@ -65,7 +66,8 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
         unlock(&sched().lock);
         return startm(Some(pp), None);
     }
-    // For wake_net_poller, which may have to wake a P and so can't be called with the lock held.
+    // Read for wake_net_poller, which can't be called with the lock held, because it may have to
+    // wake a P.
     let when = nobarrier_wake_time(pp);
     pidleput(pp);
     serve_turns();
@@ -75,8 +77,8 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
     }
 }
 
-/// Whether an M has to look at timers of `pp` first, before a goroutine that keeps its thread gets
-/// it.
+/// Whether timers of `pp` are due, so that an M has to run them before a goroutine that keeps its
+/// thread gets the P.
 fn timers_are_due(pp: &P) -> bool {
     let when = nobarrier_wake_time(pp);
     when != 0 && when <= nanotime()
@@ -100,8 +102,8 @@ fn hand_to_turn(pp: &'static P) -> bool {
 #[cold]
 #[inline(never)]
 pub(super) fn let_turn(mp: &'static M, pp: &'static P) -> bool {
-    // Before: it may make a thread, which takes malloc's lock, and who is off the list can't be let
-    // go.
+    // Paid first: this may make a thread, which takes malloc's lock. An M that holds that lock can
+    // be let go on only while it is on the list of turns.
     pay_wakes(mp);
     lock(&sched().lock);
     let turn = take_turn();
@@ -123,11 +125,11 @@ pub(super) fn stoplockedm(mp: &'static M) {
         throw("stoplockedm: inconsistent locking");
     }
     if mp.ext.detached_since.load(Ordering::Relaxed) != 0 {
-        // Its old P may be nobody's yet.
+        // No other M may have taken its old P yet.
         leave_m(mp);
     }
     if !mp.p.is_null() {
-        // Its P goes to one M, and there may be work for several.
+        // Its P goes to one M, but there may be work for several.
         pay_wakes(mp);
         handoffp(releasep(mp));
     }

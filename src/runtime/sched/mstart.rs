@@ -1,7 +1,7 @@
 //! Where a thread begins and ends: Go's `mstart0`, `mstart1`, `minit` and `mexit`.
 //!
-//! Also the fatal errors of its own stacks, which assembly and signal handlers find: Go's
-//! `badmcall` and its kin.
+//! Also the fatal errors on a thread's own stacks, which assembly and signal handlers detect: Go's
+//! `badmcall` and similar functions.
 
 use std::sync::atomic::Ordering;
 
@@ -25,16 +25,16 @@ use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::handoff::handoffp;
 use crate::runtime::sched::schedule::schedule;
 
-/// Whether the system allocates the stacks of threads: pthreads does. Go's
+/// Whether the system allocates the stacks of threads. It does: pthreads are used. Go's
 /// `mStackIsSystemAllocated`.
 fn m_stack_is_system_allocated() -> bool {
     true
 }
 
-/// Where `mstart`, in assembly, calls Rust for the first time. Go's `mstart0`.
+/// Begins an M's thread. `mstart`, in assembly, calls this first. Go's `mstart0`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_mstart0() -> ! {
-    // Before anything that might take a lock.
+    // Counted before anything that might take a lock.
     sched().ext.turns.starting.fetch_sub(1, Ordering::Relaxed);
     let mp = getm();
     let g0 = &mp.ext.g0;
@@ -60,7 +60,7 @@ fn mstart1(mp: &'static M) -> ! {
     unsafe { schedule(mp) }
 }
 
-/// What each thread sets up for itself. Go's `minit`.
+/// Sets up this thread. Go's `minit`.
 fn minit(mp: &M) {
     minit_signals(mp);
     mp.ext.tp.set(thread_pointer());
@@ -78,10 +78,11 @@ fn unminit(mp: &M) {
     unminit_signals();
 }
 
-/// Ends this thread, whose goroutine has ended while it was locked to it: assembly calls this at
-/// the base of g0's stack, and returns to where the thread came from. Go's `mexit`.
+/// Ends this thread, whose goroutine has ended while it was locked to the thread. Assembly calls
+/// this at the base of g0's stack, and then returns to the code that started the thread. Go's
+/// `mexit`.
 ///
-/// Destructors of thread-locals run after that: on a foreign thread, as far as they can tell.
+/// Destructors of thread-locals run after that. To them, the thread is a foreign thread.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_mexit() {
     let mp = getm();
@@ -97,7 +98,8 @@ extern "C" fn gosched_mexit() {
         handoffp(releasep(mp));
     }
     trace(|| Event::ThreadDestroy(mp));
-    // Only now, when another M may have been started for the P: else checkdead might see none run.
+    // Counted only now, when an M may have been started for the P. Otherwise checkdead might find
+    // that no M runs.
     lock(&sched().lock);
     sched().nmfreed.set(sched().nmfreed.get() + 1);
     checkdead();
@@ -108,48 +110,49 @@ extern "C" fn gosched_mexit() {
     mp.free_wait.store(FREE_M_REF, Ordering::Release);
 }
 
-/// mcall was called on g0: there is no goroutine to leave. Go's `badmcall`.
+/// Throws because mcall was called on g0, where there is no goroutine to leave. Go's `badmcall`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmcall() -> ! {
     throw("runtime: mcall called on m->g0 stack")
 }
 
-/// morestack was called on g0, whose stack can't grow. Go's `badmorestackg0`.
+/// Throws because morestack was called on g0, whose stack can't grow. Go's `badmorestackg0`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmorestackg0() -> ! {
     let Some(g0) = getg() else { throw("morestack on g0") };
     badmorestackg0(g0, g0.stack.get().lo)
 }
 
-/// morestack was called in a signal handler. Go's `badmorestackgsignal`.
+/// Ends the process because morestack was called in a signal handler. Go's `badmorestackgsignal`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmorestackgsignal() -> ! {
     badmorestackgsignal()
 }
 
-/// The function of an mcall returned, with nowhere to return to. Go's `badmcall2`.
+/// Throws because the function of an mcall returned, with nowhere to return to. Go's `badmcall2`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badmcall2() -> ! {
     throw("runtime: mcall function returned")
 }
 
-/// systemstack was called on a stack that is no goroutine's, g0's or signal handler's: on an
-/// unknown stack, a line and an exit are all that is safe. Go's `badsystemstack`.
+/// Ends the process because systemstack was called on a stack that belongs to no goroutine, g0 or
+/// signal handler. On an unknown stack only a line and an exit are safe. Go's `badsystemstack`.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_badsystemstack() -> ! {
     eprintln!("fatal: systemstack called from unexpected goroutine");
     exit(2)
 }
 
-/// g0's stack has overflowed at `addr`; called by a signal handler, too. Go's `badmorestackg0`.
+/// Ends the process because g0's stack has overflowed at `addr`. A signal handler may call this.
+/// Go's `badmorestackg0`.
 pub(in crate::runtime) fn badmorestackg0(g0: &G, addr: usize) -> ! {
     let stack = g0.stack.get();
     eprintln!("runtime: stack overflow on g0, stack [{:#x}, {:#x}], at {addr:#x}", stack.lo, stack.hi);
     throw("morestack on g0")
 }
 
-/// A signal handler has overflowed the signal stack; called by the handler of that fault, too. Go's
-/// `badmorestackgsignal`.
+/// Ends the process because a signal handler has overflowed the signal stack. The handler of that
+/// fault may call this. Go's `badmorestackgsignal`.
 pub(in crate::runtime) fn badmorestackgsignal() -> ! {
     eprintln!("fatal: morestack on gsignal");
     exit(2)

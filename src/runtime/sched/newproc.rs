@@ -17,7 +17,7 @@ use crate::runtime::p::runq::runqput;
 use crate::runtime::sched::ready::inject_runnable;
 use crate::runtime::sched::wake::wakep;
 
-/// Where the assembly stub of `newproc` goes on, with its caller's pc.
+/// The Rust part of `newproc`. The assembly stub calls it with its caller's pc.
 ///
 /// # Safety
 /// As [`newproc`](crate::proc::newproc), whose caller calls this.
@@ -34,7 +34,7 @@ unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, ca
 /// As [`newproc`](crate::proc::newproc).
 pub(crate) unsafe fn newproc_at(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
     let Some(f) = f else { fatal("go of nil func value") };
-    // A copying stack may be too small for what a new one takes.
+    // A copying stack may be too small for making a goroutine.
     systemstack(|| match newproc1(f, StackKind::Copying, &Maker::at(callerpc)) {
         Ok(newg) => {
             newg.sched.ctxt.set(arg);
@@ -55,8 +55,8 @@ pub(super) fn not_made(function: &str, error: &io::Error) -> ! {
     throw("out of memory for a goroutine")
 }
 
-/// Lets a new G run: next on this P, or, from a thread without one, after what is on the
-/// global queue.
+/// Makes a new G run next on this P. On a thread without a P, the G goes to the end of the global
+/// queue.
 #[inline(always)]
 pub(crate) fn enqueue(newg: &'static G) {
     tsan::release(newg);

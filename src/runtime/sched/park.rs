@@ -1,9 +1,10 @@
 //! Parking a goroutine: Go's `gopark`, `goparkunlock` and `park_m`.
 //!
-//! A park has two halves. [`gopark`], on the goroutine's stack, notes what is to be done once it is
-//! off; `park_m`, on g0, makes it waiting and then does that: as a rule, releases the lock of the
-//! queue that the goroutine has entered. From then on it may be made ready, and run by another
-//! thread, which is why the lock can't be released before the goroutine has left its stack.
+//! A park has two halves. [`gopark`], on the goroutine's stack, notes a function to call once the
+//! goroutine is off the stack. `park_m`, on g0, makes the goroutine waiting, and calls the
+//! function. As a rule, the function releases the lock of the queue that the goroutine has entered.
+//! From then on another thread may make the goroutine ready and run it. So the lock can't be
+//! released before the goroutine has left its stack.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -26,8 +27,8 @@ use crate::runtime::sched::detach::need_p;
 use crate::runtime::sched::schedule::{dropg, execute, schedule};
 use crate::runtime::sched::wake::pay_wakes;
 
-/// [`proc::gopark`](crate::proc::gopark) without the check of the stack, where `unlockf` is the
-/// program's: it has the thread-locals of the M's thread, so nothing is claimed.
+/// [`proc::gopark`](crate::proc::gopark) without the check of the stack, for an `unlockf` of the
+/// program's. Such an `unlockf` needs the thread-locals of the M's thread, so nothing is claimed.
 ///
 /// # Safety
 /// As the raw one, on a goroutine.
@@ -41,8 +42,8 @@ pub(crate) unsafe fn gopark_of_program(
 ) {
     let (gp, mp) = goroutine();
     note_park(gp, mp, unlockf, lock, reason, trace_reason, traceskip);
-    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has
-    // seen to makes it ready.
+    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and the caller has
+    // arranged for it to be made ready.
     unsafe { mcall(park_m::<false>) }
 }
 
@@ -80,12 +81,12 @@ pub(in crate::runtime) unsafe fn gopark_on(
 ) {
     note_park(gp, mp, unlockf, lock, reason, trace_reason, traceskip);
     let park_m = if claim(gp, mp, Source::Local) { park_m::<true> } else { park_m::<false> };
-    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and what the caller has
-    // seen to makes it ready.
+    // SAFETY: on a goroutine, as the caller says; park_m makes it waiting, and the caller has
+    // arranged for it to be made ready.
     unsafe { mcall(park_m) }
 }
 
-/// The first half of a park: notes what is to be done in the second.
+/// The first half of a park: notes what the second half is to do.
 #[inline(always)]
 fn note_park(
     gp: &'static G,
@@ -108,18 +109,18 @@ fn note_park(
     mp.wait_trace_skip.set(traceskip);
 }
 
-/// [`gopark`] that releases `lock`, a runtime lock that the caller holds, and whose memory is
-/// never given back (`lock/key.rs`). Whatever takes the lock next may make the goroutine ready.
+/// [`gopark`] that releases `lock`, a runtime lock that the caller holds and whose memory is never
+/// given back (`lock/key.rs`). The next thread that takes the lock may make the goroutine ready.
 /// Go's `goparkunlock`.
 pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, trace_reason: TraceBlockReason, traceskip: i32) {
     tsan::release(&lock.key.locked);
     let lock = ptr::from_ref(lock).cast_mut().cast();
-    // SAFETY: gopark checks that this is a goroutine, and nothing here is a thread-local's.
+    // SAFETY: gopark checks that this is a goroutine, and nothing here comes from a thread-local.
     // parkunlock_c touches the lock alone, doesn't park or unwind, and returns true.
     unsafe { gopark(Some(parkunlock_c), lock, reason, trace_reason, traceskip) }
 }
 
-/// What a park of [`goparkunlock`] does on g0. Go's `parkunlock_c`.
+/// The part of [`goparkunlock`] on g0: releases the lock. Go's `parkunlock_c`.
 ///
 /// # Safety
 /// `lock` is a [`Mutex`] that this M holds.
@@ -145,7 +146,7 @@ pub(crate) fn goparkunlock_of_port(lock: &PortMutex, reason: WaitReason) {
     unsafe { gopark(Some(parkunlock), lock, reason, TraceBlockReason::Generic, 4) }
 }
 
-/// What [`gopark`] does on g0; with a claim, if `CLAIMED`. Go's `park_m`.
+/// The part of [`gopark`] on g0; with a claim, if `CLAIMED`. Go's `park_m`.
 unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
     // SAFETY: mcall passes the G that called it, and G's are never freed.
     let gp: &'static G = unsafe { &*gp };
@@ -168,11 +169,11 @@ unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
             if mp.p.is_null() {
                 need_p(mp);
             }
-            // `unlockf` may have made another one ready, or started a timer.
+            // `unlockf` may have made another goroutine ready, or started a timer.
             pay_wakes(mp);
             // SAFETY: on g0 of `mp`, which has a P. The G is runnable and on no queue, as nothing
-            // makes it ready if `unlockf` returns false; and if it is locked, then to this M, where
-            // it ran.
+            // makes it ready if `unlockf` returns false. If it is locked, it is locked to this M,
+            // where it ran.
             unsafe { execute(mp, gp, true) }
         }
     }

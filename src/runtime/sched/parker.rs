@@ -19,12 +19,12 @@ use crate::runtime::sched::extram::must_wait;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 
-/// Nobody waits, and nobody has woken.
+/// No goroutine waits, and `wake` wasn't called.
 const EMPTY: *mut G = ptr::null_mut();
 /// The next wait is over before it begins.
 const NOTIFIED: *mut G = ptr::without_provenance_mut(1);
 
-/// Where one goroutine or thread waits, and others wake it.
+/// A place where one goroutine or thread waits, and others wake it.
 pub(crate) struct Parker(AtomicPtr<G>);
 
 impl Parker {
@@ -32,21 +32,22 @@ impl Parker {
         Parker(AtomicPtr::new(EMPTY))
     }
 
-    /// Waits until [`wake`](Self::wake) has been called since the last wait. One waits at a time.
+    /// Waits until [`wake`](Self::wake) has been called since the last wait. Only one caller may
+    /// wait at a time.
     ///
     /// # Panics
     /// As [`must_wait`], in the name of `what`.
     #[track_caller]
     pub(crate) fn park(&self, what: &str) {
-        // Acquire, here and below, pairs with wake: what came before the wake is seen.
+        // Acquire, here and below, pairs with wake: this thread sees all that came before the wake.
         if self.0.swap(EMPTY, Ordering::Acquire) == NOTIFIED {
             return;
         }
         let _guest = must_wait(what);
         let this = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: on a goroutine, and a point that can park. parkcommit touches neither stack; if
-        // it returns false, it hasn't left this G where it would be made ready. The parker stays,
-        // as it is borrowed.
+        // SAFETY: on a goroutine, and at a point that can park. parkcommit touches neither stack;
+        // if it returns false, it hasn't left this G where it would be made ready. The parker
+        // stays, as it is borrowed.
         unsafe { gopark(Some(parkcommit), this, WaitReason::Future, TraceBlockReason::Generic, 2) };
         self.0.swap(EMPTY, Ordering::Acquire);
     }
@@ -56,17 +57,18 @@ impl Parker {
         // Release pairs with park. Acquire pairs with parkcommit: the G is seen as parked.
         let waits = self.0.swap(NOTIFIED, Ordering::AcqRel);
         if waits != EMPTY && waits != NOTIFIED {
-            // SAFETY: `waits` is a G, and G's are never freed. One thread takes it out of the word,
-            // and that one wakes it.
+            // SAFETY: `waits` is a G, and G's are never freed. Only the thread that takes it out of
+            // the word wakes it.
             goready(unsafe { &*waits });
         }
     }
 }
 
-/// Leaves the parked G where [`Parker::wake`] will find it; false if that has been called.
+/// Leaves the parked G where [`Parker::wake`] will find it. Returns false if `wake` was called
+/// before.
 unsafe extern "C" fn parkcommit(gp: *mut G, parker: *mut c_void) -> bool {
     // SAFETY: gopark passes what park gave it, a parker that is borrowed until the G goes on.
     let Parker(state) = unsafe { &*parker.cast::<Parker>() };
-    // Release pairs with wake, which makes the G ready: it is seen as parked.
+    // Release pairs with wake, which makes the G ready: the G is seen as parked.
     state.compare_exchange(EMPTY, gp, Ordering::Release, Ordering::Relaxed).is_ok()
 }

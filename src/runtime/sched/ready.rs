@@ -1,4 +1,4 @@
-//! Making goroutines runnable that have waited: Go's `goready`, `ready` and `injectglist`.
+//! Making waiting goroutines runnable: Go's `goready`, `ready` and `injectglist`.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ pub(crate) fn goready(gp: &'static G) {
     ready(gp, true);
 }
 
-/// [`goready`]; the goroutine runs next only if `next` says so. Go's `ready`.
+/// [`goready`], but the goroutine runs next only if `next`. Go's `ready`.
 pub(in crate::runtime) fn ready(gp: &'static G, next: bool) {
     let mp = acquirem();
     ready_on(mp, gp, next);
@@ -53,9 +53,9 @@ pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next:
     }
 }
 
-/// Makes the waiting G's of `list` runnable, and empties it. With a P: one G for each idle P
-/// goes to the global queue, and those P's are started; the rest goes to the local queue.
-/// Without a P: all go to the global queue. Go's `injectglist`.
+/// Makes the waiting G's of `list` runnable, and empties it. With a P, one G for each idle P goes
+/// to the global queue, and those P's are started; the rest goes to the local queue. Without a P,
+/// all G's go to the global queue. Go's `injectglist`.
 pub(crate) fn injectglist(list: &GList) {
     let q = GQueue::default();
     let mut qsize = 0;

@@ -1,6 +1,6 @@
 //! The scheduler, which decides what this M runs next: Go's `schedule`, `findRunnable` and
-//! `execute`. At the end are the user goroutines, which may be kept from running while a
-//! collector's may run: Go's `schedEnableUser`.
+//! `execute`. At the end are the functions that stop user goroutines while a collector's goroutines
+//! may run: Go's `schedEnableUser`.
 
 use std::sync::atomic::Ordering;
 
@@ -30,11 +30,12 @@ use crate::runtime::sched::wake::{Dropped, drop_p, pay_wakes, wakep};
 
 /// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
 ///
-/// Inlined, with [`execute`], into each function that mcall jumps to: a call here that
-/// never returns would put the return predictor out of step (`asm.S`).
+/// Inlined, with [`execute`], into each function that mcall jumps to: a call that never returns
+/// would put the return predictor out of step (`asm.S`).
 ///
 /// # Safety
-/// On g0 of `mp`, which has no goroutine, and as a rule a P: none if that goroutine had lost it.
+/// To be called on g0 of `mp`, which has no goroutine. `mp` has a P, unless its last goroutine had
+/// lost it.
 #[inline(always)]
 pub(super) unsafe fn schedule(mp: &'static M) -> ! {
     if mp.locks.get() != 0 {
@@ -60,7 +61,7 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
             continue;
         }
         if try_wake_p {
-            // This P runs a collector's worker: other work needs another P.
+            // This P runs a collector's worker, so other work needs another P.
             wakep();
         }
         if !gp.lockedm.is_null() {
@@ -73,8 +74,8 @@ pub(super) unsafe fn schedule(mp: &'static M) -> ! {
     }
 }
 
-/// Gets a P for `mp`, whose goroutine had lost its and has left: the old one, an idle one, or that
-/// with which somebody wakes it.
+/// Gets a P for `mp`, whose goroutine had lost its P and has left: the old P, an idle one, or the P
+/// with which another M wakes `mp`.
 #[cold]
 #[inline(never)]
 fn find_p(mp: &'static M) {
@@ -83,10 +84,10 @@ fn find_p(mp: &'static M) {
     }
 }
 
-/// Ends the time slice of `pp`, as `preempt` asks, where the goroutine that ran has left by itself:
-/// the G in runnext, which would inherit the slice, goes to the global queue. Go's goroutines soon
-/// meet a check, and go there then; two of ours that make each other ready may have no check, and
-/// would keep all others out, as would one whose timer is always due.
+/// Ends the time slice of `pp`, as `preempt` asks, when the goroutine that ran has left by itself.
+/// The G in runnext, which would inherit the slice, goes to the global queue. A goroutine of Go's
+/// soon meets a check, and goes there then. Two of ours that make each other ready may have no
+/// check, and would keep all others out; so would a goroutine whose timer is always due.
 #[cold]
 #[inline(never)]
 fn end_time_slice(pp: &P) {
@@ -139,9 +140,9 @@ pub(super) fn dropg(mp: &'static M, gp: &'static G) {
     mp.curg.set(None);
 }
 
-/// A goroutine without a guard page left its stack below its end: it has written over what lies
-/// there, and nothing is to be saved. One that must have a guard page is on a stack of the
-/// program's own.
+/// Ends the process if a goroutine without a guard page has left its stack below the stack's end:
+/// it has written over the memory there, and nothing can be saved. A goroutine that must have a
+/// guard page is on a stack that the program has made.
 #[cold]
 #[inline(never)]
 fn unguarded_overflow(gp: &'static G) {
@@ -151,13 +152,13 @@ fn unguarded_overflow(gp: &'static G) {
     }
 }
 
-/// Finds a goroutine to run, and waits until there is one; returns whether it inherits the time
-/// slice, and whether a P should be woken for other work. Go's `findRunnable`, in its order, of
-/// which `mod.rs` has the table.
+/// Finds a goroutine to run, and waits until there is one. Returns it, whether it inherits the time
+/// slice, and whether a P should be woken for other work. Go's `findRunnable`, in Go's order;
+/// `mod.rs` has the table.
 ///
-/// Every 61st time the global queue comes before the local one, or two goroutines that make each
-/// other ready could keep all others out. M's that wait for their turn with a goroutine come as
-/// that queue does, and take turns with it.
+/// Every 61st time the global queue comes before the local one. Otherwise two goroutines that make
+/// each other ready could keep all others out. M's that wait for their turn with a goroutine come
+/// at the same place as the global queue, and alternate with it.
 #[inline(always)]
 fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     loop {
@@ -179,7 +180,7 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
             if need_before_queues() && let_turn(mp, pp) {
                 continue;
             }
-            // To look again in the next round.
+            // Set to look again in the next round.
             pp.preempt.store(turn_needed() || exploring(), Ordering::Relaxed);
         }
         if let Some(worker) = hooks().find_runnable_gc_worker
@@ -204,17 +205,17 @@ fn find_runnable(mp: &'static M) -> (&'static G, bool, bool) {
     }
 }
 
-/// What an exploration says: see [`explored`].
+/// The choice of an exploration: see [`explored`].
 enum Explored {
     /// This goroutine is next.
     Run(&'static G),
-    /// Others had the P meanwhile.
+    /// Other M's had the P meanwhile.
     Again,
-    /// It has to wait, or there is none.
+    /// The run has to wait, or there is no run.
     Nothing,
 }
 
-/// The round of an exploration, on its P, whose time slice is over at any time.
+/// Does a scheduler's round of an exploration, on its P, whose time slice is always over.
 #[cold]
 #[inline(never)]
 fn explored(mp: &'static M, pp: &'static P) -> Explored {
@@ -227,7 +228,7 @@ fn explored(mp: &'static M, pp: &'static P) -> Explored {
     next(pp).map_or(Explored::Nothing, Explored::Run)
 }
 
-/// Stops for a stop of the world, or runs the function that this P is asked to run. Ends a child of
+/// Stops if the world is to stop, or runs the function that this P is asked to run. Ends a child of
 /// `fork`.
 #[cold]
 fn stop_as_asked(mp: &'static M, pp: &'static P) {
@@ -239,8 +240,8 @@ fn stop_as_asked(mp: &'static M, pp: &'static P) {
     }
 }
 
-/// The second half of [`find_runnable`], when there is no local work; none if the first half is to
-/// begin again, with the P that the M has by then.
+/// The second half of [`find_runnable`], when there is no local work. Returns none if the first
+/// half is to begin again, with the P that the M has by then.
 #[inline(never)]
 fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
     let fresh = |gp| (gp, false);
@@ -254,8 +255,8 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
         return Some(fresh(gp));
     }
     let mut poll_until = nobarrier_wake_time(pp);
-    // No more spinning M's than half the busy P's: with many P's and little to do, more of them
-    // would only burn time.
+    // At most half as many M's spin as P's are busy. With many P's and little to do, more would
+    // only burn time.
     let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
     if mp.spinning.get() || 2 * sched().nmspinning.load(Ordering::SeqCst) < busy {
         if !mp.spinning.get() {
@@ -267,7 +268,8 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
             Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),
         }
     }
-    // Read while the M has a P: without one, the world may stop, and this table be replaced.
+    // Read while the M has a P. Once it has none, the world may stop, and the table may be
+    // replaced.
     let procs = procs();
     let was_spinning = mp.spinning.get();
     match drop_p(mp, pp, procs) {
@@ -277,7 +279,7 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
     }
 }
 
-/// Asks the embedder's collector for a worker, and makes it runnable.
+/// Asks the embedder's collector for a worker, and makes the worker runnable.
 #[cold]
 fn gc_worker(find_runnable_gc_worker: fn(&P) -> *mut G, pp: &P) -> Option<&'static G> {
     // SAFETY: the hook returns null or a G, as Hooks says, and G's are never freed.
@@ -287,7 +289,7 @@ fn gc_worker(find_runnable_gc_worker: fn(&P) -> *mut G, pp: &P) -> Option<&'stat
     Some(gp)
 }
 
-/// [`globrunqget`], with the lock taken if the queue isn't empty.
+/// [`globrunqget`] that takes the lock, if the queue isn't empty.
 #[inline(always)]
 fn globrunqget_locked(mp: &'static M, pp: &P, max: i32) -> Option<&'static G> {
     if sched().runqsize.load(Ordering::Relaxed) == 0 {
@@ -341,8 +343,8 @@ pub(super) fn sched_enabled(gp: &G) -> bool {
     !user_disabled() || gp.ext.system.get()
 }
 
-/// Keeps `gp`, which was taken from a queue, until user goroutines may run; false if it may run.
-/// For [`schedule`].
+/// Keeps `gp`, which was taken from a queue, until user goroutines may run. Returns false if `gp`
+/// may run now. For [`schedule`].
 #[cold]
 fn hold_back(gp: &'static G) -> bool {
     lock(&sched().lock);

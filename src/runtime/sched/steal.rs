@@ -7,7 +7,7 @@ use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{runqget, runqsteal};
 use crate::runtime::sched::poll::{check_timers, earlier};
 
-/// How often a thief goes round all P's.
+/// How many times a thief visits all P's.
 const STEAL_TRIES: u32 = 4;
 
 /// What [`steal_work`] has found.
@@ -23,9 +23,9 @@ pub(super) enum Stolen {
     },
 }
 
-/// Takes work from another P, visiting them in a random order; `pp`, which `mp` has, has no work.
-/// Only in the last round also runs their timers, and takes a `runnext`, which its owner would run
-/// next. Go's `stealWork`.
+/// Takes work from another P, visiting the P's in a random order; `pp`, which `mp` has, has no
+/// work. Only the last round also runs their timers, and takes a `runnext`, which its owner would
+/// run next. Go's `stealWork`.
 pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
     let procs = procs();
     let (mut now, mut poll_until, mut ran_timer) = (0, 0, false);
@@ -43,7 +43,8 @@ pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
                 now = checked.now;
                 poll_until = earlier(poll_until, checked.poll_until);
                 if checked.ran {
-                    // What a timer has made ready is on our queue, and runqsteal wants that empty.
+                    // A goroutine that a timer has made ready is on our queue, and runqsteal
+                    // requires an empty queue.
                     if let Some((gp, inherit_time)) = runqget(pp.local()) {
                         return Stolen::Work(gp, inherit_time);
                     }
@@ -54,8 +55,8 @@ pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
                 && let Some(gp) = runqsteal(pp.local(), p2.steal(), steal_timers_or_run_next_g)
             {
                 if steal_timers_or_run_next_g {
-                    // It may be from runnext, and the owner about to move what was there before to
-                    // its ring: nobody who looks now is sure to see that.
+                    // The goroutine may be from runnext. Then the owner may be about to move the G
+                    // that was there before to its ring, and an M that looks now may miss that G.
                     mp.ext.owes_wake.set(OwesWake::Yes);
                 }
                 return Stolen::Work(gp, false);

@@ -1,40 +1,39 @@
-//! Waking P's and letting them go: Go's `wakep`, `resetspinning`, and the "delicate dance" at the
+//! Waking P's, and letting P's go: Go's `wakep`, `resetspinning`, and the "delicate dance" at the
 //! end of `findRunnable`.
 //!
 //! # The problem
 //!
 //! Work is in many places (each P's queue, the global queue), and no thread sees all of them at
-//! once. Yet a P must not stay idle while there is work, and no thread may be woken that finds
-//! none.
+//! once. Yet no P may stay idle while there is work, and no thread should be woken in vain.
 //!
 //! # The rules
 //!
-//! An M is *spinning* if it has a P and no work and is looking for some in the queues of others;
-//! `sched.nmspinning` counts the spinning M's. A count belongs to an M, whose `spinning` is set, or
-//! it is a [`Spinning`]: a thread that wakes an M has counted it before, and gives the count to
-//! that M.
+//! An M is *spinning* if it has a P but no work, and looks for work in the queues of others.
+//! `sched.nmspinning` counts the spinning M's. A count belongs to an M whose `spinning` is set, or
+//! it is a [`Spinning`]: a thread that wakes an M has counted the M before, and hands the count
+//! over.
 //!
 //! - A thread that submits work wakes a P ([`wakep`]), unless an M is spinning already, or no P is
 //!   idle. The M that it wakes starts spinning.
-//! - A spinning M that finds work stops spinning, and if it was the last one and there is more, it
-//!   wakes another in its place ([`resetspinning`]).
+//! - A spinning M that finds work stops spinning. If it was the last spinner and there is more
+//!   work, it wakes another M in its place ([`resetspinning`]).
 //! - A spinning M that finds no work lets its P go ([`drop_p`]) and sleeps.
-//! - An M in the scheduler, which may run timers there that make goroutines ready, owes the wake
-//!   until it knows what it runs itself ([`wake_or_owe`]).
+//! - An M in the scheduler may run timers that make goroutines ready. It owes the wake until it
+//!   knows what it will run itself ([`wake_or_owe`]).
 //!
-//! So bursts of work wake threads one after the other, each only once the one before has found
-//! something to do, and at most one of them in vain.
+//! So a burst of work wakes threads one after the other, each when the one before has found work,
+//! and at most one of them in vain.
 //!
-//! Go's `resetspinning` wakes another M each time, which as a rule finds nothing and sleeps again:
-//! two switches of threads in vain for each timer and each goroutine that an idle P wakes for. Here
-//! the M first looks at what the other M would look at. It can't miss a submitter, as a spinner
-//! that gives up can't (the first race below): it stops spinning, and then looks at the queues.
+//! Go's `resetspinning` wakes another M each time. As a rule that M finds nothing and sleeps again,
+//! which costs two useless switches of threads for each timer and each goroutine that an idle P
+//! wakes for. Here the M first looks where the other M would look. Like a spinner that gives up, it
+//! can't miss a submitter (the first race below): it stops spinning, and then looks at the queues.
 //!
 //! # The two races
 //!
-//! *A submission and the last spinner that gives up.* The submitter sees a spinner and wakes
-//! nobody; the spinner has looked everywhere before the work was there. Each writes first and looks
-//! then:
+//! *A submission, and the last spinner that gives up.* The submitter sees a spinner and wakes no M;
+//! the spinner has looked everywhere before the work was there. So each writes first, and then
+//! looks:
 //!
 //! ```text
 //!     submitter                    spinner
@@ -47,11 +46,11 @@
 //! decrement and the reads after them are sequentially consistent. For the global queue, the lock
 //! is enough: the second thread to take it sees what the first one has done before.
 //!
-//! *A submission and an M that gives up without having spun.* The number of spinning M's is limited
-//! to half of the number of busy P's, so an M may let its P go without a second look. If work is
-//! submitted just before, the submitter finds no idle P and wakes nobody. So a submitter that
-//! wanted a P and got none sets `sched.needspinning`, under the lock. An M that finds it set, under
-//! the same lock, keeps its P and becomes a spinner.
+//! *A submission, and an M that gives up without having spun.* The number of spinning M's is
+//! limited to half the number of busy P's, so an M may let its P go without a second look. If work
+//! is submitted just before, the submitter finds no idle P and wakes no M. So a submitter that
+//! wanted a P and got none sets `sched.needspinning`, under the lock. An M that finds the flag set,
+//! under the same lock, keeps its P and becomes a spinner.
 //!
 //! Timers are work too. A thread that sets one looks for a spinner in the same way
 //! (`wake_net_poller`), and a spinner that gives up looks at all timers once more before it sleeps
@@ -77,16 +76,16 @@ use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::ask::FORCE_PREEMPT_NS;
 use crate::runtime::sched::poll::{check_timers_no_p, end_longer_poll, worth_polling};
 
-/// Gets one more P to work, if there is an idle one and nobody is looking for work
-/// already. Called after work was submitted. Go's `wakep`.
+/// Starts one more P, if there is an idle one and no M is looking for work already. Called after
+/// work was submitted. Go's `wakep`.
 #[inline]
 pub(in crate::runtime) fn wakep() {
-    // After the caller's CAS on runnext, its use of sched.lock, or its note of a timer.
+    // Comes after the caller's CAS on runnext, its use of sched.lock, or its note of a timer.
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
         return;
     }
-    // No P is idle, and the next M that lets one go has been told: wakep_slow would find and say
-    // just that.
+    // No P is idle, and the next M that lets its P go was told to look again: wakep_slow would only
+    // tell it again.
     if sched().npidle.load(Ordering::SeqCst) == 0 && sched().needspinning.load(Ordering::SeqCst) == 1 {
         return;
     }
@@ -97,9 +96,9 @@ pub(in crate::runtime) fn wakep() {
 #[cold]
 #[inline(never)]
 fn wakep_slow() {
-    // The goroutine must not lose its P, and wait for another, with a P in its hand.
+    // The goroutine must not lose its P and wait for another while it holds the P to be started.
     let mp = acquirem();
-    // One at a time: the count is the right to wake.
+    // One thread at a time: the count is the right to wake.
     let Some(spinning) = Spinning::first() else { return releasem(mp) };
     lock(&sched().lock);
     let Some(pp) = pidleget_spinning() else {
@@ -112,8 +111,8 @@ fn wakep_slow() {
     releasem(mp);
 }
 
-/// [`wakep`]. If `mp`, this thread's M, is in the scheduler, the wake is put off until the M has
-/// found what it runs next.
+/// [`wakep`], but if `mp`, this thread's M, is in the scheduler, the wake is put off until the M
+/// has found what it runs next.
 #[inline(always)]
 pub(super) fn wake_or_owe(mp: Option<&M>) {
     match mp {
@@ -122,8 +121,8 @@ pub(super) fn wake_or_owe(mp: Option<&M>) {
     }
 }
 
-/// [`resetspinning`], for an M that has found work, or gives its P away, if it spins or owes a
-/// wake.
+/// [`resetspinning`], if `mp` spins or owes a wake. For an M that has found work, or gives its P
+/// away.
 #[inline(always)]
 pub(super) fn pay_wakes(mp: &M) {
     if mp.spinning.get() || mp.ext.owes_wake.get() != OwesWake::No {
@@ -131,28 +130,28 @@ pub(super) fn pay_wakes(mp: &M) {
     }
 }
 
-/// For an M that spins, or owes a wake, and has found work. The M stops spinning and pays the wake,
-/// if there is anything for another M to do. Go's `resetspinning`, which wakes in any case.
+/// Stops the spinning of an M that has found work, or pays the wake that it owes, if there is
+/// anything for another M to do. Go's `resetspinning`, which wakes in any case.
 pub(super) fn resetspinning(mp: &M) {
     let surely = mp.ext.owes_wake.replace(OwesWake::No) == OwesWake::Yes;
     if mp.spinning.get() {
         mp.stop_spinning();
     }
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
-        // Another M looks before it gives up, and wakep would wake nobody: don't take a lock for
-        // that, which all would want.
+        // Another M spins, and looks before it gives up, so wakep would wake no M. The lock isn't
+        // taken for that, as all M's would want it.
         return;
     }
-    // Where no P is idle, wakep only makes the next M that lets a P go look again.
+    // If no P is idle, wakep only makes the next M that lets a P go look again.
     let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
-    // A goroutine that waits for a descriptor would be found by an M that polls, and none does.
+    // Goroutines that wait for descriptors count, if no M polls, which would find them.
     if surely || nobody || worth_polling() || is_work_left(procs()) || is_timer_left(procs()) {
         wakep();
     }
 }
 
-/// Whether there is a goroutine on any queue. The lock is for the global queue's sake: an earlier
-/// submission to it is seen here, and a later submitter sees that nobody spins.
+/// Whether there is a goroutine on any queue. The lock is needed for the global queue: this sees an
+/// earlier submission to it, and a later submitter sees that no M spins.
 fn is_work_left(procs: &Procs) -> bool {
     lock(&sched().lock);
     let global = sched().runqsize.load(Ordering::Relaxed) != 0;
@@ -178,7 +177,7 @@ pub(super) enum Dropped {
 }
 
 /// Lets `pp` go, for an M that has found no work: the last part of Go's `findRunnable`, with its
-/// "delicate dance". `procs` is the table in use, and is looked at when the P is gone.
+/// "delicate dance". `procs` is the table in use, which this reads when the P is gone.
 pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     lock(&sched().lock);
     if asked_to_stop(pp) {
@@ -195,7 +194,7 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
         return Dropped::Again;
     }
     if !mp.spinning.get() && sched().needspinning.load(Ordering::SeqCst) == 1 {
-        // The second race above: somebody had work for a P that wasn't idle yet.
+        // The second race above: a submitter wanted this P when it wasn't idle yet.
         mp.become_spinning();
         unlock(&sched().lock);
         return Dropped::Again;
@@ -205,15 +204,15 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
     }
     pidleput(pp);
     unlock(&sched().lock);
-    // The M owes nothing any more: a goroutine that it had made ready would be on its queue, and it
-    // goes to wait for its timers.
+    // The M owes no wake any more: a goroutine that it had made ready would be on its queue, and
+    // the M itself now waits for its timers.
     mp.ext.owes_wake.set(OwesWake::No);
 
     if !mp.spinning.get() {
         return Dropped::Stop;
     }
     // The first race above: stop spinning, and then look at everything again. Strictly, only the
-    // last M that stops has to. But wakep counts as spinning for a moment without being an M that
+    // last M that stops has to look. But wakep counts as spinning for a moment without an M that
     // spins, so each M looks.
     mp.stop_spinning();
 
@@ -234,15 +233,15 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
 
     if let Some(pp) = check_runqs_no_p(procs) {
         acquirep(mp, pp);
-        // Spinning again, so that resetspinning wakes a P for what else there is.
+        // Spinning again, so that resetspinning wakes a P for other work.
         mp.become_spinning();
         return Dropped::Again;
     }
     Dropped::Stop
 }
 
-/// Looks for work on every P's queue, for an M without a P; if there is some, and an
-/// idle P, returns that P. Go's `checkRunqsNoP`.
+/// Looks for work on every P's queue, for an M without a P. If there is work, and an idle P,
+/// returns that P. Go's `checkRunqsNoP`.
 fn check_runqs_no_p(procs: &Procs) -> Option<&'static P> {
     if !has_work(procs) {
         return None;

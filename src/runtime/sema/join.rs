@@ -13,8 +13,8 @@ pub(crate) fn wait_for_end_limited(gp: &'static G, limit: Limit<'_>) {
     let (me, _) = goroutine();
     let gave_up = AtomicBool::new(false);
     let give_up = || {
-        // Relaxed: the release in take_out follows. A thread that finds the bit set there sees the
-        // flag.
+        // Relaxed, because the release in take_out follows. A thread that finds the bit that
+        // take_out sets sees the flag.
         gave_up.store(true, Ordering::Relaxed);
         take_out(gp, me).then_some(|| goready(me))
     };

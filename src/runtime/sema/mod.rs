@@ -1,12 +1,12 @@
 //! Semaphores and conditions on which goroutines sleep: Go's `sema.go`, the base of its `sync`
 //! package.
 //!
-//! Think of a pair of sleep and wakeup that can't miss each other, rather than of a semaphore. A
-//! lock is a word of its own, and its users come here only to wait.
+//! Think of a sleep and a wakeup that can't miss each other, rather than of a semaphore. A lock is
+//! a word elsewhere, and its users come here only to wait.
 //!
-//! The locks of this room are in two tables, by the hash of an address. A park releases such a
-//! lock, so the lock must not be in memory that may be freed by then. A goroutine that is taken out
-//! is made ready after the unlock.
+//! The locks of this room are in two tables, indexed by the hash of an address. A park releases
+//! such a lock, so the lock must not be in memory that may be freed by then. A goroutine that is
+//! taken off a queue is made ready after the unlock.
 //!
 //! # Files
 //!

@@ -1,7 +1,7 @@
 //! Waiting for a condition: Go's `notifyList`, in `sema.go`.
 //!
-//! A waiter draws a number, then gives up its lock, then sleeps; a notification names a number.
-//! So a waiter that has drawn its number before the notification is woken by it, asleep or not yet.
+//! A waiter draws a number, then gives up its lock, then sleeps. A notification names a number. So
+//! it wakes a waiter that has drawn its number before, whether or not the waiter sleeps yet.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,7 @@ use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sema::semacquire::{end_wait, ready_with_time};
 use crate::runtime::time::fire::{Limit, with_limit};
 
-/// A list of waiters. Go's `notifyList`. As zeros it is empty.
+/// A list of waiters. All zero, it is empty. Go's `notifyList`.
 #[repr(C)]
 pub struct NotifyList {
     /// The next number to draw.
@@ -35,7 +35,8 @@ pub struct NotifyList {
     left: AtomicU32,
 }
 
-// SAFETY: all fields are atomics, and what they link is only changed with the list's lock held.
+// SAFETY: all fields are atomics, and the sudogs that they link only change with the list's lock
+// held.
 unsafe impl Send for NotifyList {}
 // SAFETY: as for Send.
 unsafe impl Sync for NotifyList {}
@@ -67,7 +68,7 @@ impl NotifyList {
         self.tail.set(Some(s));
     }
 
-    /// Takes out the first waiter that `wanted` wants. The lock is held.
+    /// Takes out the first waiter for which `wanted` returns true. The lock is held.
     fn take(&self, wanted: impl Fn(&Sudog) -> bool) -> Option<&'static Sudog> {
         let mut prev: Option<&'static Sudog> = None;
         let mut next = self.head.get();
@@ -90,7 +91,7 @@ impl NotifyList {
         None
     }
 
-    /// Takes out the waiter with the lowest number; no number is below `t`. The lock is held.
+    /// Takes out the waiter with the lowest number, which isn't below `t`. The lock is held.
     fn take_lowest(&self, t: u32) -> Option<&'static Sudog> {
         let sleepers = std::iter::successors(self.head.get(), |s| s.next.get());
         let lowest = sleepers.min_by_key(|s| s.ticket.get().wrapping_sub(t))?;
@@ -99,7 +100,8 @@ impl NotifyList {
 
     /// Marks all numbers below `next` as notified. The lock is held.
     fn notified(&self, next: u32) {
-        // A waiter that has drawn its number and isn't on the list yet will see this and not sleep.
+        // A waiter that has drawn its number and isn't on the list yet will see this, and won't
+        // sleep.
         self.notify.store(next, Ordering::SeqCst);
         if less(self.left.load(Ordering::Relaxed), next) {
             self.left.store(next, Ordering::Relaxed);
@@ -114,8 +116,8 @@ impl NotifyList {
     }
 }
 
-/// The locks of all lists. Go's are in the lists; but a waiter that has just parked may be woken
-/// and free its list while its park is still at the lock.
+/// The locks of all lists. Go's locks are in the lists. Here a waiter that has just parked may be
+/// woken and free its list while its park still uses the lock.
 static LOCKS: [CachePadded<SharedMutex>; 61] = [const { CachePadded::new(SharedMutex(Mutex::new())) }; 61];
 
 /// The lock that protects `l`.
@@ -157,7 +159,7 @@ fn enter(l: &NotifyList, t: u32) -> (&'static Sudog, Wait) {
     (s, wait)
 }
 
-/// [`notify_list_wait`] with a limit; says whether the number was notified.
+/// [`notify_list_wait`] with a limit. Returns whether the number was notified.
 pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>) -> bool {
     // The waiter's sudog and its wait, once it is on the list.
     let sleeper: Cell<Option<(&'static Sudog, Wait)>> = Cell::new(None);
@@ -165,7 +167,8 @@ pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>)
     let give_up = || {
         lock_ranked(lock_for(l), LockRank::NOTIFY_LIST);
         let s = sleeper.get().and_then(|(s, _)| l.take(|other| ptr::eq(other, s)));
-        // Else the waiter is off the list, notified. It leaves if it sleeps, or hasn't begun to.
+        // The waiter leaves if it sleeps, or hasn't begun to sleep. Otherwise it was notified, and
+        // is off the list.
         if s.is_some() || sleeper.get().is_none() {
             gave_up.set(true);
             l.leave(t);
@@ -184,17 +187,18 @@ pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>)
         goparkunlock(lock_for(l), WaitReason::SyncCondWait, TraceBlockReason::CondWait, 3);
         !gave_up.get()
     };
-    // SAFETY: the cells change with the list's lock held. Without it they are only read, by the
-    // waiter that was woken: then its sudog is set and off the list, so they stay as they are.
+    // SAFETY: the cells change with the list's lock held. Without the lock only the waiter that was
+    // woken reads them. Then its sudog is set and off the list, so the cells don't change.
     let notified = unsafe { with_limit(limit, &give_up, sleep) };
-    // Only now: until its end the limit may have been looking for the sudog.
+    // Released only now: until with_limit returns, the limit's function may be looking for the
+    // sudog.
     if let Some((s, wait)) = sleeper.get() {
         end_wait(wait, s);
     }
     notified
 }
 
-/// Notifies all numbers drawn. Go's `notifyListNotifyAll`.
+/// Notifies all numbers that were drawn. Go's `notifyListNotifyAll`.
 pub(crate) fn notify_list_notify_all(l: &NotifyList) {
     if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
         return;
@@ -225,13 +229,14 @@ pub(crate) fn notify_list_notify_one(l: &NotifyList) {
     }
     let may_have_left = less(t, l.left.load(Ordering::Relaxed));
     l.notified(t.wrapping_add(1));
-    // The waiter is near the head, as a rule: the list is in the order of going to sleep, which is
-    // almost that of the numbers. If it isn't on the list yet, it will see `notify` and not sleep.
+    // As a rule the waiter is near the head: the list is in the order of going to sleep, which is
+    // almost the order of the numbers. If the waiter isn't on the list yet, it will see `notify`,
+    // and won't sleep.
     let mut s = l.take(|s| s.ticket.get() == t);
     if s.is_none() && may_have_left {
-        // Or number `t` has left, and the notification is for the next that sleeps. Waiters below
-        // that one that have yet to come won't sleep either; if none sleeps, none that has drawn
-        // will.
+        // Or number `t` has left, and the notification is for the next waiter that sleeps. Waiters
+        // with lower numbers that have yet to come won't sleep either. If no waiter sleeps, none
+        // that has drawn a number will.
         s = l.take_lowest(t);
         l.notified(s.map_or(l.wait.load(Ordering::SeqCst), |s| s.ticket.get().wrapping_add(1)));
     }

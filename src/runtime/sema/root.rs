@@ -1,8 +1,8 @@
 //! The table of goroutines that sleep at addresses: Go's `semaRoot` and `semTable`.
 //!
-//! Addresses are hashed to one of 251 roots. Each root has a lock and a balanced tree of the
-//! addresses with waiters. A node is the sudog of the first waiter at an address, and the others
-//! hang behind it in a list.
+//! Addresses are hashed to one of 251 roots. Each root has a lock, and a balanced tree of the
+//! addresses with waiters. A node is the sudog of the first waiter at an address, and the other
+//! waiters there follow it in a list.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,7 +18,7 @@ use crate::runtime::data::runtime2::{Mutex, Sudog};
 use crate::runtime::lock::rank::{LockRank, assert_rank_held};
 use crate::runtime::prof::contention::now_if;
 
-/// The goroutines that sleep at addresses of one hash. Go's `semaRoot`.
+/// The goroutines that sleep at addresses with the same hash. Go's `semaRoot`.
 pub(super) struct SemaRoot {
     pub(super) lock: Mutex,
     /// The tree; a node's children are `prev` and `next`, its parent is `parent`, its priority
@@ -28,13 +28,13 @@ pub(super) struct SemaRoot {
     pub(super) nwait: AtomicU32,
 }
 
-/// A waiter that was taken off its queue.
+/// A waiter that was taken off its queue, as [`SemaRoot::dequeue`] returns it.
 pub(super) struct Dequeued {
     pub(super) s: &'static Sudog,
-    /// The time at which it was taken off, in nanoseconds, if its wait counts in the profile of
-    /// mutexes.
+    /// The time at which it was taken off, in nanoseconds; 0 unless its wait counts in the profile
+    /// of mutexes.
     pub(super) now: i64,
-    /// The start of the unrecorded wait of the last waiter behind it.
+    /// The start of the wait, not yet recorded, of the last waiter behind it.
     pub(super) last_since: i64,
 }
 
@@ -93,8 +93,8 @@ impl SemaRoot {
             last = Some(t);
             pt = child(t, elem.addr());
         }
-        // A new leaf. The tree is ordered by address, and a heap by ticket, which is random: that
-        // keeps it balanced on average. Zero would say that there is no ticket.
+        // A new leaf. The tree is ordered by address, and is a heap by ticket. The tickets are
+        // random, which keeps the tree balanced on average. 0 would mean that there is no ticket.
         s.ticket.set(cheaprand() | 1);
         s.parent.set(last);
         pt.set(Some(s));
@@ -109,7 +109,7 @@ impl SemaRoot {
         }
     }
 
-    /// The first waiter at `addr`, and what points to it. The lock is held.
+    /// Returns the first waiter at `addr`, and the link that points to it. The lock is held.
     fn first(&'static self, addr: &AtomicU32) -> Option<(&'static Link<Sudog>, &'static Sudog)> {
         assert_rank_held(LockRank::ROOT);
         let at = ptr::from_ref(addr).addr();
@@ -140,7 +140,7 @@ impl SemaRoot {
             }
             t.waittail.set(if t.waitlink.is_null() { None } else { s.waittail.get() });
             t.waiters.set(if s.waiters.get() > 1 { s.waiters.get() - 1 } else { s.waiters.get() });
-            // The caller tells of how long all have waited until now.
+            // The caller reports how long all of them have waited until now.
             t.acquiretime.set(now);
             if let Some(last) = s.waittail.get() {
                 last_since = last.acquiretime.replace(now);
@@ -148,7 +148,7 @@ impl SemaRoot {
             s.waitlink.set(None);
             s.waittail.set(None);
         } else {
-            // Rotated down to a leaf, the node can go.
+            // The node is rotated down until it is a leaf, and can go.
             while !s.next.is_null() || !s.prev.is_null() {
                 let right = match (s.prev.get(), s.next.get()) {
                     (Some(prev), Some(next)) => prev.ticket.get() < next.ticket.get(),
@@ -189,7 +189,7 @@ impl SemaRoot {
         first.waiters.set(first.waiters.get().saturating_sub(1));
         s.waitlink.set(None);
         s.elem.store(ptr::null_mut(), Ordering::Relaxed);
-        // It may have been the first one once.
+        // It may once have been the first waiter.
         s.ticket.set(0);
     }
 

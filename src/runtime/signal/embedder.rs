@@ -1,5 +1,5 @@
 //! Signals for an embedder, which receives them itself, as Go's `os/signal` does by the functions
-//! of `sigqueue.go`. There is one receiver in a process: an embedder's, or that of the crate's own
+//! of `sigqueue.go`. A process has one receiver: an embedder's, or that of the crate's own
 //! `signal`.
 
 use std::ffi::c_int;
@@ -24,10 +24,10 @@ pub(crate) enum SignalReceiver {
 /// The current [`SignalReceiver`], or 0.
 static RECEIVER: AtomicU8 = AtomicU8::new(0);
 
-/// Makes `who` the receiver, for good. Returns whether it is the receiver: false if the other was
+/// Makes `who` the receiver, for good. Returns false if the other receiver has claimed the signals
 /// before.
 pub(crate) fn claim_signals(who: SignalReceiver) -> bool {
-    // Relaxed: it orders nothing.
+    // Relaxed, as it orders nothing.
     let claimed = RECEIVER.compare_exchange(0, who as u8, Ordering::Relaxed, Ordering::Relaxed);
     claimed.is_ok() || claimed == Err(who as u8)
 }
@@ -73,7 +73,7 @@ pub(crate) unsafe fn recv_for_embedder() -> c_int {
     if !claim_signals(SignalReceiver::Embedders) {
         receiver_is_ours()
     }
-    // SAFETY: always on the same goroutine, as the caller says, and nobody else receives.
+    // SAFETY: always on the same goroutine, as the caller says, and no other goroutine receives.
     unsafe { signal_recv() }
 }
 

@@ -14,8 +14,8 @@
 //!
 //! A handler may run at any instruction. It takes no lock, allocates nothing and makes no goroutine
 //! ready. While it runs, `getg` is the M's `gsignal`; errno is restored at its end. An overflow is
-//! reported from g0 after the handler has returned, because the report needs more than a handler
-//! may use.
+//! reported from g0 after the handler has returned, because a handler may not do all that the
+//! report needs.
 //!
 //! # Files
 //!

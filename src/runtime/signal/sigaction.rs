@@ -10,7 +10,8 @@ use crate::runtime::data::atomic::Ordering;
 use crate::runtime::signal::handler::{getsig, is_handled, our_action, setsig};
 use crate::runtime::signal::sigqueue::{SIG, bit};
 
-/// The action that each signal had before it was enabled or ignored, by its number. Go's `fwdSig`.
+/// The action that each signal had before it was enabled or ignored, indexed by the signal's
+/// number. Go's `fwdSig`.
 static FORMER: Mutex<Former> = Mutex::new([None; 65]);
 
 type Former = [Option<libc::sigaction>; 65];
@@ -58,7 +59,7 @@ fn sigdisable(sig: c_int) {
     }
 }
 
-/// Why nobody can ask for a signal; none if one can.
+/// Returns why no program can ask for a signal, or none if it can.
 pub(crate) fn refused(sig: c_int) -> Option<&'static str> {
     match sig {
         libc::SIGKILL | libc::SIGSTOP => Some("the kernel lets nobody catch it"),
@@ -70,8 +71,8 @@ pub(crate) fn refused(sig: c_int) -> Option<&'static str> {
     }
 }
 
-/// Makes a signal wanted: from here on it is received. One caller at a time for this and the next
-/// two. Go's `signal_enable`.
+/// Makes a signal wanted: from now on it is received. Only one thread at a time may call this or
+/// the next two functions. Go's `signal_enable`.
 pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
     SIG.wanted.fetch_or(bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
@@ -83,8 +84,8 @@ pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
 /// Restores the action that a signal had before it was first enabled or ignored. Go's
 /// `signal_disable`.
 pub(crate) fn signal_disable(sig: c_int) {
-    // First: a handler of ours that finds the signal no longer wanted sends it again, for this
-    // action.
+    // Restored first: a handler of ours that finds the signal no longer wanted sends it again, and
+    // this action is to get it.
     sigdisable(sig);
     SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);

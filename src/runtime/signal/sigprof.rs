@@ -26,7 +26,7 @@ pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
     set_sampler(|| Sampler { begins, ends, signaled });
     let mut former = getsig(libc::SIGPROF)?;
     if former.sa_sigaction == libc::SIG_DFL {
-        // A signal may be late, and by default it ends the process.
+        // A signal may come late, and the default action ends the process.
         former.sa_sigaction = libc::SIG_IGN;
     }
     // SAFETY: our handler, which may be called anywhere.
@@ -38,7 +38,7 @@ pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
     started
 }
 
-/// Handles a SIGPROF. Returns whether the signal is for nobody else. In the handler.
+/// Handles a SIGPROF, in the handler. Returns whether the signal was for the sampler alone.
 fn signaled(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
     let from_timer = is_from_timer(info);
     if let (true, Some(mp), Some(gp)) = (from_timer, mp, gp) {
@@ -47,8 +47,8 @@ fn signaled(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Si
     if !from_timer && is_sampling() {
         sigsend(libc::SIGPROF);
     }
-    // While the action is ours, a signal that isn't a timer's can only go to a program that has
-    // asked for it.
+    // While the action is ours, a signal from elsewhere can only go to a program that has asked for
+    // SIGPROF.
     from_timer || is_sampling()
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn stop_sampling(last: impl FnOnce()) {
 fn stop(former: &libc::sigaction) {
     // Rate 0 deletes the timers, which can't fail.
     let _none = set_rate(0);
-    // SAFETY: the program's own action, which was in force before, or none.
+    // SAFETY: the program's own action, which was in force before, or SIG_IGN.
     let _restored = unsafe { setsig(libc::SIGPROF, former) };
-    // Only after the action was restored: while it is ours and sampling is off, signals would be
-    // passed on to our own action.
+    // Ended only after the action was restored. While the action is ours and sampling is off,
+    // signals would be passed on to our own action.
     end_samples();
 }

@@ -1,11 +1,11 @@
 //! The queue from the signal handler to the goroutine that receives signals: Go's `sigqueue.go`.
 //!
-//! A handler may run at any instruction, so it can't allocate, lock, or ready a goroutine. All that
-//! it does is to set the signal's bit in `mask`, and to wake the one receiver if that sleeps:
-//! [`sigsend`]. If the bit is set already, there is nothing to do: so a burst coalesces. And
-//! nothing is lost, as the receiver clears a bit before it acts on it.
+//! A handler may run at any instruction, so it can't allocate, lock, or ready a goroutine.
+//! [`sigsend`] only sets the signal's bit in `mask`, and wakes the one receiver if it sleeps. If
+//! the bit is set already, there is nothing to do, so a burst coalesces. No signal is lost, because
+//! the receiver clears a bit before it acts on the signal.
 //!
-//! Whether the receiver sleeps is what `state` says:
+//! `state` says whether the receiver sleeps:
 //!
 //! ```text
 //!     state        meaning                      sigsend makes it           signal_recv makes it
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! The handler sets a bit in `mask` and then looks at `state`; the receiver changes `state` and
-//! then looks at `mask`. All of it is sequentially consistent, so one of them sees what the other
-//! has done. `loom` checks that on this file (`tests/loom`).
+//! then looks at `mask`. All of it is sequentially consistent, so one of the two sees what the
+//! other has done. `loom` checks this on this file (`tests/loom`).
 
 use std::ffi::c_int;
 
@@ -33,8 +33,7 @@ pub(super) struct Sig {
     note: Note,
     /// The signals that have come and that the receiver hasn't taken yet.
     mask: AtomicU64,
-    /// The signals that are to be received. Written by one goroutine at a time, and so is
-    /// `ignored`.
+    /// The signals that are to be received. One goroutine at a time writes this and `ignored`.
     pub(in crate::runtime) wanted: AtomicU64,
     /// The signals that the program ignores.
     pub(in crate::runtime) ignored: AtomicU64,
@@ -75,8 +74,8 @@ fn cas(old: u32, new: u32) -> bool {
     SIG.state.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// Queues a signal that has come, if it is wanted; says whether it is. In the signal's handler.
-/// Go's `sigsend`.
+/// Queues a signal that has come, if it is wanted, and returns whether it is. Called in the
+/// signal's handler. Go's `sigsend`.
 pub(super) fn sigsend(sig: c_int) -> bool {
     SIG.delivering.fetch_add(1, Ordering::SeqCst);
     let wanted = SIG.wanted.load(Ordering::SeqCst) & bit(sig) != 0;
@@ -87,7 +86,7 @@ pub(super) fn sigsend(sig: c_int) -> bool {
     wanted
 }
 
-/// Tells the receiver that a bit of `mask` was set: wakes it, or has it look again.
+/// Tells the receiver that a bit of `mask` was set: wakes the receiver, or makes it look again.
 fn tell_receiver() {
     loop {
         match SIG.state.load(Ordering::SeqCst) {
@@ -100,15 +99,15 @@ fn tell_receiver() {
     }
 }
 
-/// The next signal that has come; waits for one if there is none, and blocks its thread meanwhile.
-/// Go's `signal_recv`.
+/// Returns the next signal that has come. If there is none, waits for one, and blocks its thread
+/// meanwhile. Go's `signal_recv`.
 ///
 /// # Safety
 /// On a goroutine, always the same one, which holds no runtime lock. Nothing obtained from a
 /// thread-local is kept across this.
 pub(crate) unsafe fn signal_recv() -> c_int {
     while SIG.recv.get() == 0 {
-        // SAFETY: wait_for_sender asks for what this does, which the caller has seen to.
+        // SAFETY: wait_for_sender has the same conditions as this, and the caller keeps them.
         unsafe { wait_for_sender() };
         SIG.recv.set(SIG.mask.swap(0, Ordering::SeqCst));
     }
@@ -117,7 +116,7 @@ pub(crate) unsafe fn signal_recv() -> c_int {
     all.trailing_zeros() as c_int + 1
 }
 
-/// Returns when there may be something in `mask`.
+/// Waits until there may be a signal in `mask`.
 ///
 /// # Safety
 /// As [`signal_recv`].
@@ -125,8 +124,8 @@ unsafe fn wait_for_sender() {
     loop {
         match SIG.state.load(Ordering::SeqCst) {
             SIG_IDLE if cas(SIG_IDLE, SIG_RECEIVING) => {
-                // SAFETY: on a goroutine without locks that keeps nothing of a thread-local, as the
-                // caller says. The handler that ends this state wakes the note, once.
+                // SAFETY: on a goroutine that holds no lock and keeps nothing from a thread-local,
+                // as the caller says. The handler that ends this state wakes the note, once.
                 unsafe { notetsleepg(&SIG.note, -1) };
                 return noteclear(&SIG.note);
             }
@@ -137,11 +136,11 @@ unsafe fn wait_for_sender() {
     }
 }
 
-/// Waits until the receiver has acted on all signals that have come. Signals that are disabled
-/// already don't come after this. Go's `signalWaitUntilIdle`.
+/// Waits until the receiver has acted on all signals that have come. Signals that were disabled
+/// before this call don't come after it. Go's `signalWaitUntilIdle`.
 ///
 /// # Safety
-/// On a goroutine, while there is a receiver, and this isn't it. Nothing obtained from a
+/// To be called on a goroutine that isn't the receiver, while there is one. Nothing obtained from a
 /// thread-local is kept across this.
 pub(crate) unsafe fn signal_wait_until_idle() {
     // A handler that has found its signal wanted may not have set its bit yet.

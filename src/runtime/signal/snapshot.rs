@@ -1,10 +1,10 @@
 //! Snapshots: the frames of a goroutine that runs and can't be stopped. Its thread gets a signal,
 //! and the handler copies the stack. The goroutine goes on, and the thread that asked walks the
-//! copy. One that waits for its turn in a signal handler stands still there: the thread that asks
-//! copies the stack itself.
+//! copy. A goroutine that waits for its turn in a signal handler stands still there, so the thread
+//! that asks copies the stack itself.
 //!
 //! As when a stack is moved, each word of the copy that looks like an address of the stack is
-//! changed to point into the copy. Some may be numbers: no unwinder uses those.
+//! changed to point into the copy. Some of these words may be numbers, but no unwinder uses those.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -23,48 +23,48 @@ use crate::runtime::g::callers::{Pcs, gcallers, left_at};
 use crate::runtime::lock::mutex::try_lock;
 use crate::runtime::lock::unlock;
 
-/// How many bytes of a stack are copied, at most, from its innermost frame on. The copy's memory
-/// has room for the whole stack, and for [`BEYOND`] more: where a frame leads out of the copy,
-/// there are zeros, and a walk ends.
+/// The maximum number of bytes of a stack that are copied, from its innermost frame on. The copy's
+/// memory has room for the whole stack, and for [`BEYOND`] more. A frame that leads out of the
+/// copied part leads to zeros, and there a walk ends.
 const COPIED: usize = 1 << 20;
 /// How far above the stack an unwinder may read in the outermost frame.
 const BEYOND: usize = 4 << 10;
 
-/// How long to wait for a thread, in nanoseconds: it may block the signal, or, where the machine
-/// has much else to do, get no processor for a second.
+/// How many nanoseconds to wait for a thread. The thread may block the signal, or, on a busy
+/// machine, get no processor for a second.
 const PATIENCE: i64 = 3 * 1000 * 1000 * 1000;
 
-/// States of the request. Nobody has made one.
+/// The first of the request's states: there is no request.
 const FREE: u32 = 0;
 /// A thread is about to ask, or walks the copy.
 const TAKEN: u32 = 1;
 /// The M's thread was asked for a copy.
 const ASKED: u32 = 2;
-/// Its handler is copying.
+/// The handler of that thread is copying.
 const COPYING: u32 = 3;
 /// The copy is there.
 const COPIED_IT: u32 = 4;
 /// The thread had another goroutine, or its stack can't be copied.
 const NOT_THERE: u32 = 5;
 
-/// The one request at a time for a copy of a stack.
+/// The request for a copy of a stack. There is one at a time.
 struct Request {
-    /// How far it is. It publishes the other fields.
+    /// The state of the request. It publishes the other fields.
     state: AtomicU32,
     /// The goroutine whose stack is wanted.
     gp: AtomicPtr<G>,
     /// The M whose thread is to copy it.
     mp: AtomicPtr<M>,
-    /// Where to.
+    /// The address of the copy.
     to: AtomicUsize,
-    /// The bytes of the largest stack that there is room for.
+    /// The size in bytes of the largest stack for which the copy has room.
     room: AtomicUsize,
     /// The goroutine's registers, changed to lead into the copy.
     regs: UnsafeCell<MaybeUninit<Regs>>,
 }
 
-// SAFETY: `regs` is written by the handler that has changed `state` from ASKED to COPYING, before
-// it sets it to COPIED_IT, and read after that by the thread that asked.
+// SAFETY: the handler that has changed `state` from ASKED to COPYING writes `regs`, and then sets
+// `state` to COPIED_IT. The thread that asked reads `regs` after that.
 unsafe impl Sync for Request {}
 
 static REQUEST: Request = Request {
@@ -76,7 +76,7 @@ static REQUEST: Request = Request {
     regs: UnsafeCell::new(MaybeUninit::uninit()),
 };
 
-/// The frames of `gp`, which runs on another thread; none if they can't be had.
+/// Returns the frames of `gp`, which runs on another thread, or none if they can't be found.
 pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
     // The signal stack of a thread that isn't ours may be too small for this CPU's vector
     // registers.
@@ -96,9 +96,9 @@ pub(in crate::runtime) fn running(gp: &'static G) -> Option<Pcs> {
     pcs
 }
 
-/// The frames of `gp`, if it waits for its turn in a signal handler, in the report of a fatal
-/// error: a thread that stands still may have the request, and also the scheduler's lock. That is
-/// waited for once.
+/// Returns the frames of `gp` for the report of a fatal error, if `gp` waits for its turn in a
+/// signal handler. Makes no request, because a thread that stands still may have the request. Such
+/// a thread may also hold the scheduler's lock: only the first call waits for it in vain.
 pub(in crate::runtime) fn kept(gp: &'static G) -> Option<Pcs> {
     static IS_LOCKED: AtomicBool = AtomicBool::new(false);
     const PATIENCE: i64 = 1000 * 1000 * 1000;
@@ -118,29 +118,31 @@ pub(in crate::runtime) fn kept(gp: &'static G) -> Option<Pcs> {
     None
 }
 
-/// Whether `gp` waits for its turn in a signal handler; a hint, as it may go on at any time.
+/// Whether `gp` waits for its turn in a signal handler. This is a hint, because `gp` may go on at
+/// any time.
 pub(in crate::runtime) fn is_kept(gp: &G) -> bool {
     gp.m.get().is_some_and(|mp| mp.ext.turn.get() == Turn::Kept)
 }
 
-/// Room for a copy of the stack of `gp`. It is reserved only: little of it will be touched.
+/// Reserves room for a copy of the stack of `gp`. Little of the room will be touched.
 fn memory_for(gp: &G) -> Option<MmapMut> {
     let stack = gp.stack.get();
     MmapOptions::new().len(stack.hi - stack.lo + BEYOND).no_reserve_swap().map_anon().ok()
 }
 
-/// The frames of `gp`, whose registers lead into a copy.
+/// Returns the frames of `gp` from registers that lead into a copy.
 fn callers_of_copy(gp: &G, regs: &Regs) -> Pcs {
-    // SAFETY: the copy is the caller's alone.
+    // SAFETY: the copy belongs to the caller alone.
     as_walker(Copied::Snapshot, || unsafe { gcallers(gp, regs) })
 }
 
-/// Copies the stack of `gp` if it waits for its turn in a signal handler, on the thread of `mp`;
-/// returns the registers. To have it go on, and then ask it, takes as long as its thread waits for
-/// a processor, with many others that were let go on: a hundred milliseconds, for each.
+/// Copies the stack of `gp` if it waits for its turn in a signal handler, on the thread of `mp`.
+/// Returns the registers. The alternative is to let `gp` go on and then ask it. But then its thread
+/// waits for a processor, along with many others that were let go on: a hundred milliseconds for
+/// each goroutine.
 ///
-/// The lock isn't waited for: the caller may have set the scan bit of a goroutine, for which others
-/// wait with the lock.
+/// Doesn't wait for the lock: the caller may have set the scan bit of a goroutine, and threads that
+/// hold the lock may wait for that bit.
 fn copy_of_kept(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     if mp.ext.turn.get() != Turn::Kept || !try_lock(&sched().lock) {
         return None;
@@ -148,8 +150,9 @@ fn copy_of_kept(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     let is_there = mp.ext.turn.get() == Turn::Kept && mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp));
     let regs = mp.ext.interrupted.get().cast::<Regs>();
     let copied = if is_there && !regs.is_null() {
-        // SAFETY: the handler has left them, and doesn't return before it is off the list, which
-        // takes the lock. The goroutine's stack stays as it is as long. The memory has room.
+        // SAFETY: the handler has left the registers. It doesn't return before the M is off the
+        // list, which takes the lock. Until then the goroutine's stack stays as it is. The memory
+        // has room.
         unsafe { copy(gp, &*regs, memory.as_ptr().expose_provenance(), memory.len() - BEYOND) }
     } else {
         None
@@ -158,17 +161,18 @@ fn copy_of_kept(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     copied
 }
 
-/// Calls `f`, in which the goroutine of `mp`, this thread's M, may wait for its turn: it has been
-/// interrupted with these registers. In the signal handler.
+/// Calls `f`, in which the goroutine of `mp`, this thread's M, may wait for its turn. The signal
+/// has interrupted the goroutine with these registers. Called in the signal handler.
 pub(super) fn may_be_kept(mp: &M, regs: &Regs, f: impl FnOnce()) {
-    // The lock orders this before what reads it: with that, too, an M is put on the list.
+    // An M is put on the list with the lock held, which orders this store before the load in
+    // copy_of_kept.
     mp.ext.interrupted.set(ptr::from_ref(regs).cast());
     f();
     mp.ext.interrupted.set(ptr::null());
 }
 
-/// Has the thread of `mp` copy the stack of `gp`; returns the registers. The caller has the request
-/// (TAKEN).
+/// Makes the thread of `mp` copy the stack of `gp`. Returns the registers. The caller has the
+/// request (TAKEN).
 fn request_snapshot(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     REQUEST.gp.store(gp.as_ptr(), Ordering::Relaxed);
     REQUEST.mp.store(ptr::from_ref(mp).cast_mut(), Ordering::Relaxed);
@@ -188,7 +192,8 @@ fn request_snapshot(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
             NOT_THERE => return None,
             // The handler takes no lock, so it comes to an end.
             COPYING => {}
-            // It may have been asked to wait just now. No signal comes there until it goes on.
+            // The goroutine may just have been asked to wait for its turn. Then no signal comes
+            // until it goes on.
             _ if is_kept(gp) && withdraw() => {
                 if let Some(regs) = copy_of_kept(gp, mp, memory) {
                     return Some(regs);
@@ -202,8 +207,8 @@ fn request_snapshot(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     }
 }
 
-/// Copies the stack that was asked for, if it is that of this M's goroutine. In a signal handler on
-/// the thread of `mp`, which has interrupted `interrupted` with these registers.
+/// Copies the stack that was asked for, if it belongs to this M's goroutine. Called in a signal
+/// handler on the thread of `mp`, which has interrupted `interrupted` with these registers.
 pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
     // Acquire pairs with `request_snapshot`. The signal also comes for preemption, and to other
     // threads.
@@ -218,7 +223,7 @@ pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
         let regs = if ptr::eq(interrupted, gp) {
             *regs
         } else if ptr::eq(interrupted, &mp.ext.g0) {
-            // The goroutine works on g0, or has just left for it: either way its stack stays as it
+            // The goroutine works on g0, or has just left for g0. Either way its stack stays as it
             // left it.
             left_at(gp)
         } else {
@@ -226,25 +231,24 @@ pub(super) fn copy_if_asked(mp: &M, interrupted: &G, regs: &Regs) {
         };
         let (to, room) = (REQUEST.to.load(Ordering::Relaxed), REQUEST.room.load(Ordering::Relaxed));
         // SAFETY: the stack is this thread's goroutine's. The thread that asked has `room` bytes
-        // and more there, and waits for us. In state COPYING, the registers are this handler's
-        // alone.
+        // and more there, and waits for us. In state COPYING, only this handler uses the registers.
         unsafe { copy(gp, &regs, to, room).map(|regs| (*REQUEST.regs.get()).write(regs)).is_some() }
     });
     // Release pairs with `request_snapshot`, which finds the copy.
     REQUEST.state.store(if copied { COPIED_IT } else { NOT_THERE }, Ordering::Release);
 }
 
-/// Copies the stack of `gp`, from its stack pointer on, to where there is room for a stack of
-/// `room` bytes; returns the registers, changed to lead there. None if the stack pointer isn't on
-/// the stack, or there isn't room.
+/// Copies the stack of `gp`, from its stack pointer on, to `to`, where there is room for a stack of
+/// `room` bytes. Returns the registers, changed to lead into the copy, or none if the stack pointer
+/// isn't on the stack, or there isn't room.
 ///
 /// # Safety
-/// The goroutine was interrupted with these registers, and doesn't go on meanwhile. `to` is the
-/// caller's, and aligned.
+/// The goroutine was interrupted with these registers, and doesn't go on meanwhile. `to` is
+/// aligned, and the memory there belongs to the caller.
 unsafe fn copy(gp: &G, regs: &Regs, to: usize, room: usize) -> Option<Regs> {
     let stack = gp.stack.get();
     let mut regs = *regs;
-    // The stack may have grown since it was asked for.
+    // The stack may have grown since the request.
     if stack.hi - stack.lo > room {
         return None;
     }
@@ -252,8 +256,8 @@ unsafe fn copy(gp: &G, regs: &Regs, to: usize, room: usize) -> Option<Regs> {
         return None;
     }
     let from = regs.sp - RED_ZONE;
-    // What points below the stack pointer counts, too: the loop that touches the pages of a large
-    // frame finds the frame by a register that points there.
+    // Addresses below the stack pointer count, too. In the loop that touches the pages of a large
+    // frame, the rule that finds the frame uses a register that points there.
     let on_stack = |word: &usize| (stack.lo..=stack.hi).contains(word);
     let moved = |word: usize| if on_stack(&word) { word.wrapping_sub(from).wrapping_add(to) } else { word };
     for at in (0..(stack.hi - from).min(COPIED)).step_by(size_of::<usize>()) {

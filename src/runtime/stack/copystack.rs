@@ -1,22 +1,22 @@
-//! Moving a stack: Go's `copystack`, and what it adjusts.
+//! Moving a stack: Go's `copystack`, and the functions that adjust pointers.
 //!
 //! The used part is copied to the end of the new segment, so that every address in it moves by the
 //! same distance. Then each word that points into the old stack is made to point into the new one:
 //!
-//! - in the G: `sched`, and the heads of the embedder's chains of defers and panics, which its
-//!   hook goes on with;
-//! - in the sudogs that the G waits on: where a value is to be sent from or received to;
-//! - in the stack itself: the slots that a [frame map](crate::proc::FrameMap) names, and where
-//!   there is none, every aligned word that looks like such an address.
+//! - in the G: `sched`, and the heads of the embedder's chains of defers and panics, which the
+//!   embedder's hook follows;
+//! - in the sudogs that the G waits on: the place that a value is sent from or received to;
+//! - in the stack itself: the slots that a [frame map](crate::proc::FrameMap) names, and, in a
+//!   frame without a map, every aligned word that looks like such an address.
 //!
 //! Callee-saved registers are in the stack by then: mcall and morestack have saved them there.
 //!
-//! **A parked receiver** is the delicate case. Its sudog points into its stack, and a sender writes
-//! there, with the channel locked, at any time. So all channels that the goroutine waits on are
-//! locked while the sudogs are adjusted, and while the part of the stack up to the highest place
-//! that they point to is copied. Once the channels are unlocked, senders write to the new stack
-//! while its words are being adjusted. So words in that part are changed by compare-and-swap, and a
-//! value that has just come stays as it is.
+//! **A parked receiver** is the delicate case. Its sudog points into its stack, and a sender may
+//! write there at any time, with the channel locked. So all channels that the goroutine waits on
+//! are locked while the sudogs are adjusted, and while the part of the stack up to the highest
+//! place that the sudogs point to is copied. Once the channels are unlocked, senders write to the
+//! new stack while its words are being adjusted. So words in that part are changed by
+//! compare-and-swap, and a value that has just come stays as it is.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ use crate::runtime::preempt::xregs;
 use crate::runtime::stack::frame_map::{self, Frame, adjustframes};
 use crate::runtime::stack::verify;
 
-/// How often a stack was moved to a larger place.
+/// How often a stack was moved to a larger one.
 pub(in crate::runtime) static GROWTHS: AtomicU64 = AtomicU64::new(0);
 
 /// The size of the smallest stack of at least `n` bytes that `gp` can move to.
@@ -85,17 +85,17 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
         ncopy -= syncadjustsudogs(gp, used, &adjinfo);
     } else {
         if newsize < old.hi - old.lo && gp.parking_on_chan.load(Ordering::Acquire) {
-            // The G is about to set active_stack_chans and to unlock its channel: a sender would
-            // then write to the old stack. (A G that grows its stack isn't parking.)
+            // The G is about to set active_stack_chans and unlock its channel. Then a sender would
+            // write to the old stack. (A G that grows its stack isn't parking.)
             throw("racy sudog adjustment due to parking on channel");
         }
         adjustsudogs(gp, &adjinfo);
     }
-    // Without maps each word is adjusted as it is copied, but for those that syncadjustsudogs has
+    // Without maps each word is adjusted as it is copied, except those that syncadjustsudogs has
     // copied.
     let maps = frame_map::any();
-    // SAFETY: the upper ends of two different stacks of the G's, both of `used` bytes at least.
-    // Nobody runs on them; senders use the part that syncadjustsudogs has copied, and only that.
+    // SAFETY: the upper ends of two different stacks of the G's, both of at least `used` bytes. No
+    // code runs on them; senders use only the part that syncadjustsudogs has copied.
     unsafe {
         if maps {
             copy(old.hi - ncopy, new.hi - ncopy, ncopy);
@@ -115,7 +115,7 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
     gp.stktopsp.set(gp.stktopsp.get().wrapping_add(adjinfo.delta));
 
     if maps {
-        // SAFETY: everything was copied to the new stack, which nobody runs on yet; the G isn't
+        // SAFETY: everything was copied to the new stack, on which no code runs yet; the G isn't
         // running.
         unsafe { adjustframes(gp, &adjinfo, innermost) };
     }
@@ -142,10 +142,10 @@ pub(super) fn copystack(gp: &'static G, newsize: usize, innermost: Frame) {
 /// Copies `n` bytes of a stack.
 ///
 /// # Safety
-/// At both places there are `n` bytes, in two different stacks of a G, which nobody else uses.
+/// Both places have `n` bytes, in two different stacks of a G, and no other thread uses them.
 unsafe fn copy(from: usize, to: usize, n: usize) {
     let (from, to) = (ptr::with_exposed_provenance::<u8>(from), ptr::with_exposed_provenance_mut(to));
-    // SAFETY: `n` bytes each that are ours alone, as the caller says; two stacks don't overlap.
+    // SAFETY: `n` bytes each that only we use, as the caller says; two stacks don't overlap.
     unsafe { ptr::copy_nonoverlapping(from, to, n) }
 }
 
@@ -174,8 +174,8 @@ fn adjustsudogs(gp: &G, adjinfo: &AdjustInfo) {
     }
 }
 
-/// The end of the highest place in the stack that a sudog points to; 0 if none does. Go's
-/// `findsghi`.
+/// Returns the end of the highest place in the stack that a sudog points to, or 0 if none points
+/// there. Go's `findsghi`.
 fn findsghi(gp: &G, stk: Stack) -> usize {
     waiting(gp).fold(0, |sghi, sg| {
         // SAFETY: the G waits on this channel, so it isn't freed.
@@ -185,10 +185,10 @@ fn findsghi(gp: &G, stk: Stack) -> usize {
     })
 }
 
-/// Adjusts the sudogs, and copies the part of the stack that they point to, while nobody can send
-/// or receive; returns how many bytes it has copied. Go's `syncadjustsudogs`.
+/// Adjusts the sudogs, and copies the part of the stack that they point to, while no goroutine can
+/// send or receive. Returns how many bytes it has copied. Go's `syncadjustsudogs`.
 fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
-    // Each channel once: equal ones are next to each other.
+    // Visits each channel once: equal channels are next to each other.
     let each_channel = |f: fn(&Hchan)| {
         let mut last: *const Hchan = ptr::null();
         for sg in waiting(gp) {
@@ -199,18 +199,18 @@ fn syncadjustsudogs(gp: &G, used: usize, adjinfo: &AdjustInfo) -> usize {
             }
         }
     };
-    // A rank of its own: as a rule the scan bit is set after a channel was locked, and here it is
-    // the other way round. That is no deadlock: the G is suspended, and a thread that holds one of
-    // its channels doesn't wait for the scan bit.
+    // These locks have a rank of their own: as a rule the scan bit is set after a channel was
+    // locked, and here it is the other way round. This can't deadlock: the G is suspended, and a
+    // thread that holds one of its channels doesn't wait for the scan bit.
     each_channel(|c| lock_ranked(&c.lock, LockRank::HCHAN_LEAF));
-    // An operation that was done before the lock has set its sudog's elem to null.
+    // An operation that was done before this lock has set its sudog's elem to null.
     let sghi = findsghi(gp, adjinfo.old);
     adjustsudogs(gp, adjinfo);
     let bottom = adjinfo.old.hi - used;
     let sgsize = sghi.saturating_sub(bottom).next_multiple_of(size_of::<usize>());
     if sgsize != 0 {
         adjinfo.sghi.set((bottom + sgsize).wrapping_add(adjinfo.delta));
-        // SAFETY: within the used parts of both stacks; with the channels locked, nobody writes
+        // SAFETY: within the used parts of both stacks; with the channels locked, no thread writes
         // there.
         unsafe { copy(bottom, bottom.wrapping_add(adjinfo.delta), sgsize) };
     }

@@ -1,4 +1,4 @@
-//! Frame maps: what an embedder that compiles code knows of its frames.
+//! Frame maps: the knowledge of an embedder that compiles code about its frames.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,33 +26,33 @@ use crate::runtime::data::runtime2::G;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where the function goes on: the address that its call, or its check, returns to.
+    /// The address at which the function goes on, to which its call or its check returns.
     pub pc: usize,
-    /// The frame's low end, above that of the function that it called.
+    /// The frame's low end, above the frame of the function that it called.
     pub sp: usize,
     /// The function's frame pointer. The words up to `fp + 16` belong to the frame.
     pub fp: usize,
 }
 
-/// The addresses of the stack in the frames of a range of code: what Go's compiler writes down as
-/// stack maps.
+/// Says where the frames of a range of code have addresses of the stack. Go's compiler writes this
+/// down as stack maps.
 ///
 /// A frame that has a map is adjusted precisely: the words that the map names, if they point into
-/// the stack, and the caller's frame pointer. No other word of it is changed, whatever it looks
-/// like. (On aarch64 that needs a map of the function that it called, too, unless that function is
-/// this crate's. The end of any other function's frame isn't known there, and the frame is adjusted
-/// as if it had no map.)
+/// the stack, and the caller's frame pointer. No other word of the frame is changed, whatever it
+/// looks like. (On aarch64 the called function needs a map, too, unless it is this crate's.
+/// Otherwise the end of its frame isn't known there, and the caller's frame is adjusted as if it
+/// had no map.)
 ///
 /// # Safety
 /// [`slots`](Self::slots) names every word of the frame that may hold an address of the stack when
 /// the function goes on at `pc`. Functions of the range keep frame pointers: each begins with
 /// `push rbp; mov rbp, rsp`, on aarch64 with `stp x29, x30, [sp, #-16]!; mov x29, sp`, and calls
-/// nothing before.
+/// nothing before that.
 pub unsafe trait FrameMap: Sync {
     /// Calls `slot` with the address of each word of `frame` that may hold an address of the stack.
-    /// Naming one that is outside the frame, or not aligned, is a fatal error.
+    /// An address that is outside the frame, or not aligned, is a fatal error.
     ///
-    /// On g0: it must not park and must not panic.
+    /// Called on g0, so it must not park and must not panic.
     fn slots(&self, frame: &Frame, slot: &mut dyn FnMut(usize));
 }
 
@@ -65,7 +65,7 @@ static MAPS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
 /// How many maps are registered. Relaxed: a map is registered before its code runs.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A registration by [`register_frame_map`], until this is dropped.
+/// A registration by [`register_frame_map`], which lasts until this is dropped.
 #[must_use = "dropping it takes the map back"]
 pub struct FrameMapRegistration(Range<usize>);
 
@@ -81,8 +81,8 @@ impl Drop for FrameMapRegistration {
     }
 }
 
-/// The maps, to be changed. A thread that moves a stack meanwhile waits. So the caller keeps its P,
-/// and doesn't park in the allocator.
+/// Locks the maps for a change. A thread that moves a stack meanwhile waits. So the caller keeps
+/// its P, and doesn't park in the allocator.
 fn change_maps() -> (Option<Held>, RwLockWriteGuard<'static, Vec<Registered>>) {
     let held = this_m().map(hold_p);
     (held, MAPS.write().unwrap_or_else(PoisonError::into_inner))
@@ -97,17 +97,17 @@ pub(crate) fn unregister_frame_map(code: &Range<usize>) -> bool {
     maps.len() != before
 }
 
-/// Registers the frame map of the functions whose code is in `code`, until the registration that it
-/// returns is dropped.
+/// Registers the frame map of the functions whose code is in `code`, until the returned
+/// registration is dropped.
 ///
-/// Frames are found by their frame pointers, from the frame on whose check has failed. A function
-/// without a map is passed over if it keeps frame pointers too. If it doesn't, its caller's frame
-/// isn't found, or no frame above it is; those frames are adjusted as if they had no map, with
-/// every word that looks like an address of the stack taken for one.
+/// Frames are found by their frame pointers, beginning with the frame whose check has failed. A
+/// function without a map is passed over if it keeps frame pointers too. If it doesn't, its
+/// caller's frame isn't found, or no frame above it. Frames that aren't found are adjusted as if
+/// they had no map: every word that looks like an address of the stack is taken for one.
 ///
 /// While a map is registered, a parked goroutine's stack is made smaller only if the function that
-/// called [`mcall`](crate::proc::mcall) has a map. A function without one, of this crate for
-/// example, may keep no frame pointers, and then not all frames with maps can be found.
+/// called [`mcall`](crate::proc::mcall) has a map. A function without a map, of this crate for
+/// example, may keep no frame pointers, and then some frames with maps might not be found.
 ///
 /// # Panics
 /// If the range is empty, or overlaps one that is registered.
@@ -122,8 +122,8 @@ pub unsafe fn register_frame_map(code: Range<usize>, map: &'static dyn FrameMap)
     FrameMapRegistration(code)
 }
 
-/// Registers the map of `code`, until [`unregister_frame_map`]; false if the range is empty, or
-/// overlaps one that is registered.
+/// Registers the map of `code`, until [`unregister_frame_map`]. Returns false if the range is
+/// empty, or overlaps one that is registered.
 ///
 /// # Safety
 /// As [`register_frame_map`].
@@ -139,8 +139,9 @@ pub(crate) unsafe fn try_register_frame_map(code: &Range<usize>, map: &'static d
     free
 }
 
-/// The innermost frame of a parked G: the one that its mcall returns to, or that has called the
-/// function at whose check the G was preempted. If the G hasn't begun, the base of its stack.
+/// Returns the innermost frame of a parked G: the frame that its mcall returns to. If the G was
+/// preempted at a check, it is the caller's frame of the function with the check. If the G hasn't
+/// begun, it is the base of its stack.
 pub(super) fn parked_frame(gp: &G) -> Frame {
     let bp = gp.sched.bp.get();
     if bp == 0 {
@@ -150,7 +151,7 @@ pub(super) fn parked_frame(gp: &G) -> Frame {
     Frame { pc: word(pc), sp, fp: word(bp) }
 }
 
-/// The word of a stack at `at`.
+/// Returns the word of a stack at `at`.
 fn word(at: usize) -> usize {
     // SAFETY: callers pass the aligned address of a word in a frame record, on the stack of a G
     // that isn't running. A sender may write to that stack, but not to a frame record.
@@ -171,7 +172,7 @@ pub(super) fn any() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// The map of the code at `pc`, if it has one.
+/// Returns the map of the code at `pc`, if it has one.
 fn find(maps: &[Registered], pc: usize) -> Option<&'static dyn FrameMap> {
     let at = maps.partition_point(|registered| registered.code.end <= pc);
     maps.get(at).filter(|registered| registered.code.contains(&pc)).map(|registered| registered.map)
@@ -194,14 +195,14 @@ pub(super) fn frames_known(gp: &G, innermost: Frame) -> bool {
     frame.fp == 0
 }
 
-/// Adjusts the words of the new stack, to which everything was copied; `innermost` is a frame of
-/// the old one. Go's loop over the frames in `copystack`.
+/// Adjusts the words of the new stack, to which everything was copied. `innermost` is a frame of
+/// the old stack. Go's loop over the frames in `copystack`.
 ///
 /// # Safety
-/// `gp.stack` is the new stack, on which nobody runs, and no word of which was adjusted yet.
+/// `gp.stack` is the new stack. No code runs on it, and none of its words was adjusted yet.
 pub(super) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame) {
     let hi = gp.stack.get().hi;
-    // Every word below this is adjusted.
+    // Every word below this address is adjusted.
     let mut done = gp.sched.sp.get();
     let maps = MAPS.read().unwrap_or_else(PoisonError::into_inner);
     let mut frame = Frame { sp: adjinfo.moved(innermost.sp), fp: adjinfo.moved(innermost.fp), ..innermost };
@@ -211,8 +212,8 @@ pub(super) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
         let next = Frame { pc: word(frame.fp + 8), sp: frame.fp + 16, fp: word(frame.fp) };
         let map = find(&maps, frame.pc);
         if exact && let Some(map) = map {
-            // SAFETY: aligned words of the new stack, each adjusted once: first those from `done`
-            // to the frame's low end, then the frame.
+            // SAFETY: aligned words of the new stack, each adjusted once: first the words from
+            // `done` to the frame's low end, then the frame.
             unsafe {
                 adjinfo.adjustpointers(done, frame.sp);
                 adjustframe(&frame, map, adjinfo);
@@ -220,20 +221,20 @@ pub(super) unsafe fn adjustframes(gp: &G, adjinfo: &AdjustInfo, innermost: Frame
             done = frame.fp + 16;
         }
         exact = RECORD_ON_TOP || map.is_some();
-        // The words above aren't adjusted yet, and so neither was the frame pointer that was read.
+        // The words above aren't adjusted yet, so the frame pointer that was read isn't, either.
         frame = Frame { fp: adjinfo.moved(next.fp), ..next };
     }
-    // SAFETY: aligned words of the new stack, on which nobody runs, as the caller says.
+    // SAFETY: aligned words of the new stack, on which no code runs, as the caller says.
     unsafe { adjinfo.adjustpointers(done, hi) }
 }
 
 /// Adjusts the words of a frame that its map names. Go's `adjustframe`.
 ///
 /// # Safety
-/// The frame is in the new stack, on which nobody runs, and isn't adjusted yet.
+/// The frame is in the new stack, on which no code runs, and isn't adjusted yet.
 unsafe fn adjustframe(frame: &Frame, map: &dyn FrameMap, adjinfo: &AdjustInfo) {
-    // SAFETY: only aligned words of the frame are passed: its record's, and slots that are checked
-    // below.
+    // SAFETY: only aligned words of the frame are passed: those of its record, and slots that are
+    // checked below.
     let adjust = |slot: usize| unsafe { adjinfo.adjustpointers(slot, slot + size_of::<usize>()) };
     adjust(frame.fp);
     map.slots(frame, &mut |slot| {

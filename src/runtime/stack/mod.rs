@@ -1,22 +1,22 @@
-//! Stacks that move: growing, shrinking, and adjusting what points into them. The upper half of
-//! Go's `stack.go`; where stacks come from is `mem`.
+//! Stacks that move: growing, shrinking, and adjusting the pointers into them. The upper half of
+//! Go's `stack.go`; the memory of stacks comes from `mem`.
 //!
-//! A check that finds a copying stack full copies it to a segment of twice the size. When less than
-//! a quarter is used, it is copied to a segment of half the size. It comes back to the home page
-//! when that is enough.
+//! A check that finds a copying stack full copies the stack to a segment of twice the size. When
+//! less than a quarter is used, the stack is copied to a segment of half the size. It comes back to
+//! the home page when the home page has enough room.
 //!
-//! - A stack grows on its own M, on g0, as `GCOPYSTACK`. It shrinks there too, where the goroutine
-//!   stops, or is shrunk by the goroutine that has suspended it. It isn't moved in a system call,
-//!   as the kernel may have addresses of it. It isn't moved at an asynchronous safe point, as
-//!   registers may have some, nor while the goroutine works on g0, or is about to park on a
-//!   channel.
-//! - Outside of a stack, only what is adjusted points into it: `sched`, the sudogs that the
-//!   goroutine waits on, and the embedder's chains, by a hook. `copying_stacks` says what that
+//! - A stack grows on its own M, on g0, as `GCOPYSTACK`. It shrinks there too, when the goroutine
+//!   stops, or another goroutine that has suspended this one shrinks it. It isn't moved in a system
+//!   call, because the kernel may have addresses in it, nor at an asynchronous safe point, because
+//!   registers may have some. It isn't moved while the goroutine works on g0, or is about to park
+//!   on a channel.
+//! - Outside of a stack, only pointers that a move adjusts point into it: `sched`, the sudogs that
+//!   the goroutine waits on, and the embedder's chains, by a hook. `copying_stacks` says what this
 //!   demands of code.
 //! - A sender may write to a parked receiver's stack meanwhile. So the receiver's channels are
 //!   locked, in the order that `select` has locked them in, while that part of the stack is copied.
-//! - With frame maps, frames are exact or the stack isn't shrunk. Without, every aligned word that
-//!   looks like an address of the stack is taken for one.
+//! - With frame maps, frames are adjusted exactly, or the stack isn't shrunk. Without frame maps,
+//!   every aligned word that looks like an address of the stack is taken for one.
 //!
 //! # Files
 //!

@@ -20,27 +20,27 @@ use crate::runtime::stack::copystack::{copystack, size_for};
 use crate::runtime::stack::frame_map::Frame;
 use crate::runtime::stack::shrink::shrinkstack;
 
-/// The bytes that a stack may have, at most. Go's `maxstacksize`.
+/// The maximum size of a stack in bytes. Go's `maxstacksize`.
 static MAXSTACKSIZE: AtomicUsize = AtomicUsize::new(1 << 30);
 
-/// Sets how large a stack may become; returns the former limit. Go's `debug.SetMaxStack`.
+/// Sets the maximum size of a stack, and returns the former one. Go's `debug.SetMaxStack`.
 pub(crate) fn set_max_stack(bytes: usize) -> usize {
     MAXSTACKSIZE.swap(bytes, Ordering::Relaxed)
 }
 
-/// A power of two that is at least `x`. Go's `round2`.
+/// Returns the least power of two that is at least `x`. Go's `round2`.
 fn round2(x: usize) -> usize {
     x.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1))
 }
 
 /// Makes room for `framesize` bytes on the stack of the goroutine that has called morestack, if
-/// there isn't enough, and preempts the goroutine if it is asked to stop. Assembly calls this on
-/// g0, with the caller of the function that has the check in `m.morebuf`, and the vector registers
-/// at `regs`. Then assembly lets the goroutine go on where its `sched` says, or leaves it by
-/// calling the function that this returns. Go's `newstack`.
+/// there isn't enough. Then preempts the goroutine if it was asked to stop. Assembly calls this on
+/// g0. `m.morebuf` is the caller of the function with the check, and the vector registers are at
+/// `regs`. Then assembly lets the goroutine go on where its `sched` says, or leaves it by calling
+/// the function that this returns. Go's `newstack`.
 ///
-/// Go's prologue checks once more after this, and ours doesn't: so a goroutine gets its room before
-/// it is preempted.
+/// Go's prologue checks again after this, and ours doesn't. So a goroutine gets its room before it
+/// is preempted.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave> {
     let mp = getm();
@@ -56,7 +56,7 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
     // Read once: another thread may make a request at any time.
     let asked = gp.preempt.load(Ordering::Relaxed) || gp.stackguard0.load(Ordering::Relaxed) == STACK_PREEMPT;
     if asked {
-        // In case that the goroutine can't stop now and goes on. A caller that needs the stop asks
+        // The goroutine may be unable to stop now, and go on. A caller that needs the stop asks
         // again.
         gp.stackguard0.store(running_guard(gp), Ordering::Relaxed);
     }
@@ -69,14 +69,14 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
         throw("runtime: split stack overflow");
     }
 
-    // A distance, which stays the same when the stack is moved.
+    // A distance stays the same when the stack is moved.
     let above = stack.hi - sp;
     if preempt && gp.preempt_shrink.swap(false, Ordering::Relaxed) {
         shrinkstack(gp);
     }
     make_room(gp, framesize, pc, above);
     if gp.stack.get() != stack {
-        // SAFETY: assembly has saved them there, for this call.
+        // SAFETY: assembly has saved the registers there, for this call.
         unsafe { adjust_saved(regs, &AdjustInfo::new(stack, gp.stack.get())) };
     }
     // A fixed stack may be too full for the code that restores the registers.
@@ -85,7 +85,7 @@ extern "C" fn gosched_newstack(framesize: usize, regs: *mut u8) -> Option<Leave>
 }
 
 /// Moves the stack of `gp` if `framesize` bytes don't fit below a frame that begins `above` bytes
-/// from its high end, and whose function goes on at `pc`.
+/// from the stack's high end. The frame's function goes on at `pc`.
 fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     let stack = gp.stack.get();
     let sp = stack.hi - above;
@@ -93,7 +93,7 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     // A fixed stack may be used to its end: it can't be made larger, and an overflow can only be
     // reported.
     let guard = if moves { STACK_GUARD } else { 0 };
-    // With the word of the function's return address, below which its frame begins.
+    // Includes the function's return address, a word, below which its frame begins.
     let needed = above.saturating_add(framesize).saturating_add(guard + size_of::<usize>());
     let oldsize = stack.hi - stack.lo;
     let newsize = if needed > oldsize {
@@ -101,7 +101,7 @@ fn make_room(gp: &'static G, framesize: usize, pc: usize, above: usize) {
     } else if moves && running_guard(gp) >= stack.hi && !gp.throwsplit.get() {
         oldsize // GODEBUG=stackforcemove=1: to be moved at every check, but in a system call, where no stack moves
     } else {
-        // There is room: the check failed because of a request to stop, or looked at another
+        // There is room. The check failed because of a request to stop, or has looked at another
         // stack's limit.
         return;
     };

@@ -1,8 +1,8 @@
 //! The words of a goroutine that a conservative collector scans: Go's `scanstack`.
 //!
-//! Go's compiler keeps nothing in registers across a call, and notes of each word in a frame
-//! whether it is a pointer. Compilers do neither here. So every place where a goroutine's code may
-//! keep a value is scanned, word by word:
+//! Go's compiler keeps nothing in registers across a call, and notes for each word in a frame
+//! whether it is a pointer. The compilers here do neither. So every place where a goroutine's code
+//! may keep a value is scanned, word by word:
 //!
 //! ```text
 //!     it waits, or is in a queue       its stack from sched.sp on, where mcall has saved its registers
@@ -25,35 +25,36 @@ use crate::runtime::g::status::readgstatus;
 use crate::runtime::g::sudog::waiting;
 use crate::runtime::preempt::xregs;
 
-/// [`proc::scan_stack`](crate::proc::scan_stack). What Go's `scanstack` does for a frame without
-/// maps.
+/// [`proc::scan_stack`](crate::proc::scan_stack). Does what Go's `scanstack` does for a frame
+/// without maps.
 pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
     let hi = gp.stack.get().hi;
     match readgstatus(gp) & !GSCAN {
-        // Its stack holds nothing, and may be gone: that of a foreign thread, which the G was lent
-        // to.
+        // Its stack holds nothing, and may be gone: it may be the stack of a foreign thread that
+        // the G was lent to.
         GDEAD => {}
         GSYSCALL => {
-            // Below syscallsp the stack is in use by code in the system call, which keeps no
-            // pointers.
+            // Below syscallsp, code in the system call uses the stack, and keeps no pointers there.
             f(gp.syscallsp.get()..hi);
             if let Some(mp) = gp.m.get() {
                 f(bytes_of(&mp.ext.syscall_regs));
             }
         }
-        // From sched.sp even if syscallsp is set: a G that is just leaving a system call has
-        // registers below.
+        // Scanned from sched.sp even if syscallsp is set: a G that is just leaving a system call
+        // has saved registers below syscallsp.
         _ => f(gp.sched.sp.get()..hi),
     }
     if gp.sched.pc.get() == goexit_pc() {
-        // It hasn't begun: the argument is here. Later it is where the function keeps it.
+        // Before the G begins, its argument is here. Later the argument is where the function keeps
+        // it.
         f(bytes_of(&gp.sched.ctxt));
         f(bytes_of(&gp.coroarg));
     }
     if holds_value(gp) {
         f(bytes_of(&gp.ext.slot));
     }
-    // What it is woken with, and the sudogs: their pointers to values may be nowhere else.
+    // The value that the G is woken with, and the sudogs, whose pointers to values may be nowhere
+    // else.
     f(bytes_of(&gp.param));
     waiting(gp).for_each(|sg| f(bytes_of(sg)));
     // A compiler may keep a general register's value in a vector register.
@@ -62,13 +63,13 @@ pub(crate) fn scan_stack(gp: &G, mut f: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Whether the slot of `gp` has a closure in it, or a result.
+/// Whether the slot of `gp` holds a closure or a result.
 fn holds_value(gp: &G) -> bool {
     let hasnt_begun = gp.sched.pc.get() == goexit_pc() && gp.ext.kind.get() != StackKind::Copying;
     hasnt_begun || returned(gp)
 }
 
-/// The addresses of `place`.
+/// Returns the addresses of the bytes of `place`.
 fn bytes_of<T>(place: &T) -> Range<usize> {
     let lo = ptr::from_ref(place).expose_provenance();
     lo..lo + size_of::<T>()

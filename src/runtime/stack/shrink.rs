@@ -15,15 +15,15 @@ use crate::runtime::stack::frame_map::{frames_known, parked_frame};
 
 /// Whether the stack of `gp` can be moved to a smaller one now. Go's `isShrinkStackSafe`. It can't:
 ///
-/// - in a system call, which may have been given addresses of the stack;
-/// - while the goroutine waits and keeps its M: it works on g0, where it may keep addresses of its
-///   stack;
+/// - in a system call, because the kernel may have addresses of the stack;
+/// - while the goroutine waits and keeps its M, because it works on g0, where it may keep addresses
+///   of its stack;
 /// - at an asynchronous safe point, where such addresses are in registers;
-/// - while it stands at a check, which has made sure of room for what comes next, and which doesn't
-///   look again when the goroutine goes on (Go's prologue does);
+/// - while it stands at a check, which has ensured room for its function, and doesn't check again
+///   when the goroutine goes on (Go's prologue does);
 /// - while it is about to park on a channel: it has sudogs, but active_stack_chans isn't set yet;
-/// - if there are frame maps and its frames can't all be found: they must not be adjusted by
-///   guessing.
+/// - if there are frame maps and some of its frames can't be found, because frames with maps must
+///   not be adjusted by guessing.
 fn is_shrink_stack_safe(gp: &G) -> bool {
     gp.syscallsp.get() == 0
         && (readgstatus(gp) & !GSCAN == GRUNNING || gp.m.is_null())
@@ -33,8 +33,8 @@ fn is_shrink_stack_safe(gp: &G) -> bool {
         && frames_known(gp, parked_frame(gp))
 }
 
-/// Whether `gp` was stopped at a check. One that runs is only there on its way through `newstack`,
-/// which makes room after this.
+/// Whether `gp` was stopped at a check. A goroutine that runs is there only on its way through
+/// `newstack`, which makes room after this.
 fn stands_at_check(gp: &G) -> bool {
     readgstatus(gp) != GRUNNING && gp.sched.pc.get() == morestack_preempted_pc()
 }
@@ -46,8 +46,8 @@ pub(crate) fn shrinkstack(gp: &'static G) {
         throw("missing stack in shrinkstack");
     }
     if readgstatus(gp) & GSCAN == 0 {
-        // Without the scan bit, only the goroutine that this M has just left for g0, and goes on
-        // with.
+        // Without the scan bit, it must be the goroutine that this M has just left for g0, and goes
+        // on with.
         let me = getg();
         let mp = me.and_then(|me| me.m.get());
         let own = mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| ptr::eq(curg, gp));

@@ -1,4 +1,4 @@
-//! `GODEBUG=stackverify=1`: after a move, nothing of the G may point into its old stack.
+//! `GODEBUG=stackverify=1`: checks after a move that no word of the G points into its old stack.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -33,16 +33,16 @@ fn words(what: &str, from: usize, to: usize, adjinfo: &AdjustInfo, adjusted: imp
     }
 }
 
-/// A word of the G's memory.
+/// Returns a word of the G's memory.
 fn word(at: usize) -> usize {
-    // SAFETY: aligned, and of a stack of the G's that isn't free. A sender may be writing to it:
-    // volatile, so that it is read once.
+    // SAFETY: aligned, and in a stack of the G's that isn't free. A sender may be writing to the
+    // word, so the read is volatile, which reads it once.
     unsafe { ptr::with_exposed_provenance::<usize>(at).read_volatile() }
 }
 
-/// [`words`] of the new stack. One that was adjusted isn't stale: what a deeper frame has left
-/// behind pointed below all that is used, and may now point below the new stack, where the old one
-/// is.
+/// [`words`] for the new stack. A word that was adjusted isn't stale. A word that a deeper frame
+/// has left behind pointed below the used part. Adjusted, it may point below the new stack, and the
+/// old stack may be there.
 fn stack_words(from: usize, to: usize, adjinfo: &AdjustInfo) {
     words("its stack", from, to, adjinfo, |at, p| {
         let was = word(at.wrapping_sub(adjinfo.delta));
@@ -65,8 +65,8 @@ mod tests {
     use crate::runtime::base::testing::dies;
     use crate::runtime::data::runtime2::Stack;
 
-    /// A stack of 16 KiB that has shrunk to 8 KiB, right above it, and the word `at` bytes from the
-    /// end of both.
+    /// Returns the check of a stack of 16 KiB that has shrunk to 8 KiB, right above the old one.
+    /// The word `at` bytes from the end of both is set.
     fn moved(at: usize, was: impl Fn(Stack) -> usize, now: impl Fn(usize) -> usize) -> impl Fn() {
         move || {
             let memory = Box::leak(Box::new([0_usize; 24 * 1024 / 8]));

@@ -32,20 +32,21 @@ use crate::runtime::tls;
 use crate::runtime::world::gomaxprocs::first_gomaxprocs;
 use crate::runtime::world::procresize::{make_ps, procresize};
 
-/// How far the start is, while one thread starts the runtime.
+/// How far the start has come. Locked while a thread starts the runtime.
 static STARTING: std::sync::Mutex<Stage> = std::sync::Mutex::new(Stage::Nothing);
 
-/// Goroutines share the thread-locals of their threads, unless their maker wants otherwise. Written
-/// and read with [`STARTING`] locked.
+/// Whether goroutines share the thread-locals of their threads, unless their maker wants otherwise.
+/// Written and read with [`STARTING`] locked.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
 /// Woken by the first M once the runtime runs.
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
-/// Starts the runtime, unless it has started, for a main goroutine that is to have thread-locals of
-/// its own, is not to, or as is the default. If it can't have them, or the thread has a shadow
-/// stack, nothing is started. If there is too little memory, or a thread can't be made, the next
-/// call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays one.
+/// Starts the runtime, unless it has started. `own_locals` says whether the main goroutine is to
+/// have thread-locals of its own; none stands for the default. Fails if the goroutine can't have
+/// them, or if the thread has a shadow stack. If there is too little memory, or a thread can't be
+/// made, the next call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays
+/// one.
 pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {
@@ -77,7 +78,7 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     Ok(())
 }
 
-/// Has waits of std's park, if the program or the environment has asked for it.
+/// Makes std's waits park, if the program or the environment has asked for it.
 #[cfg(feature = "std")]
 fn park_std_waits_if_wanted() {
     if std::env::var_os("GOSCHED_STD").is_some_and(|value| value == "1")
@@ -88,8 +89,8 @@ fn park_std_waits_if_wanted() {
     go_live_if_wanted();
 }
 
-/// Fails if this thread's returns are compared with a shadow stack: the first one after a switch
-/// would end the process.
+/// Fails if the processor compares this thread's returns with a shadow stack: the first return
+/// after a switch would end the process.
 fn without_shadow_stack() -> io::Result<()> {
     if !has_shadow_stack() {
         return Ok(());
@@ -113,7 +114,7 @@ pub(crate) fn set_default_shared_locals() -> io::Result<()> {
     })
 }
 
-/// What `set` says, unless the runtime has started.
+/// Calls `set` and returns its result. Fails if the runtime has started.
 fn before_start(set: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if *stage != Stage::Nothing {
@@ -122,7 +123,8 @@ fn before_start(set: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     set()
 }
 
-/// How far the start is: the next call goes on where one has failed for want of memory or threads.
+/// How far the start has come. If a call fails for want of memory or threads, the next call goes on
+/// from here.
 #[derive(PartialEq, Eq)]
 enum Stage {
     Nothing,
@@ -140,7 +142,7 @@ fn start_m0() -> io::Result<()> {
     if let Err(error) = newm(Some(mstartm0), Some(pp), id) {
         lock(&sched().lock);
         crate::runtime::p::owner::pidleput(pp);
-        // The next one is to be number 0 again, the M that installs the signal handlers.
+        // The next M is to be number 0 again, as that M installs the signal handlers.
         sched().mnext.set(0);
         sched().nmfreed.set(0);
         unlock(&sched().lock);
@@ -150,7 +152,7 @@ fn start_m0() -> io::Result<()> {
     Ok(())
 }
 
-/// What only the first M does. Go's `mstartm0`.
+/// Does what only the first M does. Go's `mstartm0`.
 fn mstartm0() {
     initsig();
     tls::setxid::init();
@@ -177,7 +179,7 @@ fn schedinit() -> io::Result<()> {
     tls::init()?;
     let procs = first_gomaxprocs();
     make_ps(procs)?;
-    // From here on nothing fails, and this isn't done again.
+    // From here on nothing fails, so these steps aren't done twice.
     INIT_SIGMASK.get_or_init(sigsave);
     mark_children_of_fork();
     world_stopped();

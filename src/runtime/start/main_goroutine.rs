@@ -25,7 +25,7 @@ struct Main {
     done: Note,
 }
 
-/// Runs `f(arg)` on a goroutine of this kind and waits for its end. Called by a thread that isn't
+/// Runs `f(arg)` on a goroutine of this kind and waits for its end. Called on a thread that isn't
 /// ours, when the runtime has started. Fails if no stack can be made.
 ///
 /// # Safety
@@ -44,8 +44,8 @@ pub(crate) unsafe fn run_main(
     inherited.give(newg);
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
-    // From here on this thread can't wake a goroutine. If all M's wait already, none of them will
-    // look for the deadlock that this may make.
+    // From here on this thread can't wake a goroutine. That may make a deadlock, and if all M's
+    // wait already, none of them will look for it.
     lock(&sched().lock);
     sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
     checkdead();
@@ -64,7 +64,7 @@ unsafe extern "C" fn main(waiting: *mut c_void) {
     let (gp, _) = goroutine();
     unwire(gp);
     drop_locals(gp);
-    // From here on the thread that waits can wake goroutines.
+    // From here on the waiting thread can wake goroutines.
     sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
     notewakeup(&waiting.done);
 }

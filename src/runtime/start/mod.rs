@@ -1,12 +1,12 @@
 //! The way from `run` to the first goroutine: Go's `rt0_go`, `schedinit` and `main`.
 //!
-//! The first call of `run` starts the runtime, on a thread that isn't ours and won't be: it sets up
-//! the scheduler, makes m0, waits until that runs, and makes sysmon's thread. What fails for want
-//! of memory or threads is tried again by the next call, from the step that failed. Then, as each
-//! later call does, it makes a main goroutine and sleeps on a note until that has ended.
+//! The first call of `run` starts the runtime, on a thread that isn't ours and won't be. It sets up
+//! the scheduler, makes m0, waits until m0 runs, and makes sysmon's thread. If a step fails for
+//! want of memory or threads, the next call begins with that step. Then the call, like each later
+//! one, makes a main goroutine and sleeps on a note until the goroutine has ended.
 //!
-//! `schedinit` runs as if the world were stopped, since nobody else uses the scheduler yet. What is
-//! registered for those below, the reporter and an embedder's hooks, is there before.
+//! `schedinit` runs as if the world were stopped, since no other thread uses the scheduler yet. It
+//! first registers the reporter for the rooms below. An embedder has registered its hooks before.
 //!
 //! # Files
 //!

@@ -1,9 +1,9 @@
 //! A goroutine that waits for a child of the process: the cold halves of `symbols/children.rs`.
 //! Each returns what the C library's function does.
 //!
-//! A pidfd becomes readable when the child ends. A wait for any child, or for one that stops or
-//! goes on, blocks its thread, as does one on a kernel without pidfds (before Linux 5.3) and in a
-//! sandbox that refuses them.
+//! A pidfd becomes readable when the child ends. A wait for any child, or for a child that stops or
+//! goes on, blocks its thread. So does every wait on a kernel without pidfds (before Linux 5.3), or
+//! in a sandbox that refuses them.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -20,14 +20,14 @@ use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::operation::is_nonblocking;
 
-/// The goroutine, if it may wait. In an exploration a child blocks its thread. So does it on a
-/// goroutine that has a thread to itself, as one that traces the child has: its wait ends also when
-/// the child stops.
+/// Returns the goroutine, if it may park. In an exploration a wait for a child blocks its thread.
+/// It also does on a goroutine that has a thread to itself, as a goroutine that traces the child
+/// has: its wait ends also when the child stops.
 fn may_wait() -> Option<&'static G> {
     may_park().filter(|gp| gp.lockedm.get().is_none() && !(exploring() && is_explored(gp)))
 }
 
-/// Waits until the process of a pidfd has ended; says whether it could.
+/// Waits until the process of a pidfd has ended. Returns whether that was possible.
 fn wait_for_end(gp: &'static G, pidfd: RawFd) -> bool {
     loop {
         match wait_for_one(gp, pidfd, libc::POLLIN, false, How::Armed, WaitReason::StdChild, None) {
@@ -38,7 +38,7 @@ fn wait_for_end(gp: &'static G, pidfd: RawFd) -> bool {
     }
 }
 
-/// Waits until a process has ended; says whether it could.
+/// Waits until a process has ended. Returns whether that was possible.
 fn wait_for_end_of(gp: &'static G, pid: pid_t) -> bool {
     // SAFETY: no memory is passed.
     let pidfd = unsafe { syscall!(SYS_pidfd_open, pid, 0) };
@@ -48,7 +48,7 @@ fn wait_for_end_of(gp: &'static G, pid: pid_t) -> bool {
     }
     let waited = wait_for_end(gp, pidfd);
     before_close(pidfd);
-    // SAFETY: the descriptor is this function's.
+    // SAFETY: the descriptor belongs to this function.
     unsafe { syscall!(SYS_close, pidfd) };
     after_close(pidfd);
     waited
@@ -103,7 +103,7 @@ pub(super) unsafe fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, opti
     {
         let mut seen = MaybeUninit::<siginfo_t>::zeroed();
         let ret = call(seen.as_mut_ptr(), options | libc::WNOHANG | libc::WNOWAIT);
-        // SAFETY: all zero is one, and the kernel writes one of a child.
+        // SAFETY: all zero is a valid siginfo_t, and the kernel writes one that is a child's.
         let is_running = ret == 0 && unsafe { seen.assume_init_ref().si_pid() } == 0;
         if is_running {
             match kind {

@@ -1,5 +1,5 @@
-//! Which goroutine waits for which descriptor: a table by number, and registrations in the poller's
-//! epoll instance.
+//! Which goroutine waits for which descriptor: a table indexed by the descriptor's number, and
+//! registrations in the poller's epoll instance.
 //!
 //! ```text
 //! a call finds its descriptor not ready
@@ -8,12 +8,12 @@
 //!     -> event -> nodes off the list, goroutines ready, registration armed again for the rest
 //! ```
 //!
-//! Nothing is believed of a number for longer than a wait. Other code may close a number by a call
-//! that isn't seen here, and another description may get the number. So each wait arms the
-//! registration again: the kernel compares the description then, and what isn't registered is
-//! added. As registrations are level-triggered, an armed one also reports what came before.
-//! (Edge-triggered ones save the system call. A wait on a number that was used again would hang
-//! with them, so only sockets that are known have them: see `known.rs`.)
+//! Knowledge about a number lasts only for one wait. Other code may close a number by a call that
+//! isn't seen here, and another description may get the number. So each wait arms the registration
+//! again. The kernel then compares the description, and a description that isn't registered is
+//! added. Registrations are level-triggered, so an armed one also reports earlier changes.
+//! (Edge-triggered registrations save the system call. But with them a wait on a reused number
+//! would hang, so only sockets that are known have them: see `known.rs`.)
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -42,8 +42,8 @@ use crate::runtime::stdpark::gate::may_ready;
 use crate::runtime::stdpark::watch::watch;
 use crate::runtime::time::fire::{Limit, with_limit};
 
-/// How many numbers have entries: the kernel's own limit, unless the administrator has raised it. A
-/// wait on a higher number blocks its thread.
+/// How many numbers have entries: the kernel's own limit, unless the administrator has raised the
+/// limit. A wait on a higher number blocks its thread.
 const ENTRIES: usize = 1 << 20;
 
 /// The entries, in memory that the kernel provides as they are used; null until waits park.
@@ -55,20 +55,20 @@ static TOP: AtomicU32 = AtomicU32::new(0);
 /// Makes the table, unless there is one.
 ///
 /// # Errors
-/// If the process can't map the memory: 64 MiB, nearly all of which is never touched.
+/// If the process can't map the memory: 64 MiB, of which nearly all is never touched.
 pub(super) fn make_table() -> io::Result<()> {
     if !TABLE.load(Ordering::Acquire).is_null() {
         return Ok(());
     }
     let (len, access) = (ENTRIES * size_of::<Entry>(), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping, of which nobody knows.
+    // SAFETY: a new mapping, which no other code uses.
     let table = unsafe { syscall!(SYS_mmap, 0, len, access, flags, -1_isize, 0) };
     if table < 0 {
         return Err(io::Error::last_os_error());
     }
-    // Release pairs with entry_of. Of two threads that are here at once one keeps its table, and
-    // the other's is left.
+    // Release pairs with entry_of. If two threads are here at once, one table is used, and the
+    // other is leaked.
     let _ = TABLE.compare_exchange(
         ptr::null_mut(),
         ptr::with_exposed_provenance_mut(table as usize),
@@ -79,7 +79,7 @@ pub(super) fn make_table() -> io::Result<()> {
     Ok(())
 }
 
-/// The entry of a number, if it has one.
+/// Returns the entry of a number, if it has one.
 #[inline(always)]
 fn entry_of(fd: RawFd) -> Option<&'static Entry> {
     let table = TABLE.load(Ordering::Acquire);
@@ -88,14 +88,14 @@ fn entry_of(fd: RawFd) -> Option<&'static Entry> {
     has_one.then(|| unsafe { &*table.add(fd as usize) })
 }
 
-/// The entry of a number on which a call is to be made that may park; none if the number has none,
-/// or if a `PollDesc` has it. That descriptor doesn't block, and its owner waits.
+/// Returns the entry of a number for a call that may park. Returns none if the number has no entry,
+/// or if a `PollDesc` has the number: that descriptor doesn't block, and its owner waits.
 #[inline(always)]
 pub(super) fn entry_for_call(fd: RawFd) -> Option<&'static Entry> {
     entry_to_note(fd).filter(|entry| !entry.owned.load(Ordering::Relaxed))
 }
 
-/// The entry of a number of which something is to be noted, if it has one.
+/// Returns the entry of a number, if it has one, for a caller that will note something there.
 #[inline(always)]
 fn entry_to_note(fd: RawFd) -> Option<&'static Entry> {
     let entry = entry_of(fd)?;
@@ -105,7 +105,7 @@ fn entry_to_note(fd: RawFd) -> Option<&'static Entry> {
     Some(entry)
 }
 
-/// The entry of a number, if a call has used it.
+/// Returns the entry of a number, if a call has used the entry.
 fn used_entry(fd: RawFd) -> Option<&'static Entry> {
     if (fd as u32) < top() { entry_of(fd) } else { None }
 }
@@ -120,7 +120,7 @@ pub(in crate::runtime) fn parks() -> u64 {
     (0..top() as RawFd).filter_map(entry_of).map(|entry| entry.parks.load(Ordering::Relaxed)).sum()
 }
 
-/// The kernel has reported events of a number: [`Owner::event`].
+/// Handles events that the kernel has reported for a number: [`Owner::event`].
 fn event(to_run: &GQueue, fd: RawFd, events: u32) -> i32 {
     let Some(entry) = entry_of(fd) else { return 0 };
     let mut woken = Woken { to_run, n: 0 };
@@ -131,7 +131,8 @@ fn event(to_run: &GQueue, fd: RawFd, events: u32) -> i32 {
         match entry.arm(fd) {
             Ok(Description::Same) => {}
             Ok(Description::Another) => entry.end_all(CLOSED, &mut woken),
-            // What can't be armed any more isn't waited for: its callers try again.
+            // A registration that can't be armed any more reports nothing, so the callers try
+            // again.
             Err(_) => entry.end_all(READY, &mut woken),
         }
     }
@@ -139,8 +140,8 @@ fn event(to_run: &GQueue, fd: RawFd, events: u32) -> i32 {
     -woken.n
 }
 
-/// A `PollDesc` is about to have the number, or has given it back: [`Owner::claim`]. Goroutines
-/// that wait in std's code try again.
+/// Notes that a `PollDesc` is about to take the number, or has given it back: [`Owner::claim`].
+/// Goroutines that wait in std's code try again.
 fn claim(fd: RawFd, claimed: bool) {
     let Some(entry) = entry_of(fd) else { return };
     wake(entry, |woken| {
@@ -153,8 +154,8 @@ fn claim(fd: RawFd, claimed: bool) {
     });
 }
 
-/// The number is about to be closed, or to be another description's: waits for it end. Where
-/// goroutines can't be made ready this does nothing, as for a close that nobody sees.
+/// Ends the waits for a number that is about to be closed, or to get another description. Where
+/// goroutines can't be made ready, ends no wait, as for a close that isn't seen.
 pub(super) fn before_close(fd: RawFd) {
     let Some(entry) = used_entry(fd) else { return };
     entry.word.forget();
@@ -166,16 +167,17 @@ pub(super) fn before_close(fd: RawFd) {
     wake(entry, |woken| {
         entry.end_all(CLOSED, woken);
         // Otherwise the registration would live as long as the description, which another process
-        // may have.
+        // may share.
         if entry.registered.replace(false) && !entry.owned.load(Ordering::Relaxed) {
             remove_marked(fd);
         }
     });
 }
 
-/// The number was closed. Goroutines that have begun to wait since [`before_close`] try again.
+/// Makes goroutines that have begun to wait since [`before_close`] try again, as the number was
+/// closed.
 pub(super) fn after_close(fd: RawFd) {
-    // With Node::queue.
+    // Pairs with the fence in Node::queue.
     fence(Ordering::SeqCst);
     if fd as u32 >= top() {
         return;
@@ -186,33 +188,35 @@ pub(super) fn after_close(fd: RawFd) {
     }
 }
 
-/// The number is that of a socket that was made or accepted: nobody else has its description.
+/// Notes that the number is that of a socket that was just made or accepted: no other number has
+/// its description.
 pub(super) fn is_new(fd: RawFd) {
     if let Some(entry) = entry_to_note(fd) {
         entry.word.begin();
     }
 }
 
-/// What the program has set for the number's description may have changed.
+/// Notes that the program's settings of the number's description may have changed.
 pub(super) fn may_have_changed(fd: RawFd) {
     if let Some(entry) = used_entry(fd) {
         entry.word.ask_again();
     }
 }
 
-/// The number's description has other numbers, too.
+/// Notes that the number's description has other numbers, too.
 pub(super) fn is_shared(fd: RawFd) {
     if let Some(entry) = entry_to_note(fd) {
         entry.word.forget();
     }
 }
 
-/// Has waits at known sockets begin anew that were there at the last call of this; says whether
-/// there are others.
+/// Makes waits at known sockets begin anew if they were there at the last call of this. Returns
+/// whether there are others.
 pub(super) fn renew_waits() -> bool {
     let mut others = false;
     for entry in (0..top() as RawFd).filter_map(entry_of) {
-        // With the lock: see `watch`. A socket becomes known by an earlier wait.
+        // Looked at again with the lock held: see `watch`. A socket becomes known by an earlier
+        // wait.
         if entry.word.look().is_known() {
             wake(entry, |woken| others |= entry.word.look().is_known() && entry.renew(woken));
         }
@@ -220,26 +224,27 @@ pub(super) fn renew_waits() -> bool {
     others
 }
 
-/// Whether somebody waits for the number.
+/// Whether a goroutine waits for the number.
 pub(super) fn is_waited_for(fd: RawFd) -> bool {
     entry_of(fd).is_some_and(|entry| entry.queued.load(Ordering::Relaxed) != 0)
 }
 
 /// How a wait has ended.
 pub(super) enum Waited {
-    /// One of the descriptors may be ready: of a single one these events were seen, if any.
+    /// One of the descriptors may be ready. For a single descriptor, the events that were seen, if
+    /// any.
     Ready(u32),
     TimedOut,
     /// A descriptor was closed.
     Closed,
-    /// It has lasted for long: what the program has set is to be asked again.
+    /// The wait has lasted long: the caller asks again for the program's settings.
     Anew,
     /// The kernel can't wait for one of the descriptors by epoll.
     Cannot,
 }
 
 /// Parks `gp`, the running goroutine, until `fd` is ready for one of `events`, which are `poll`'s,
-/// or until the time, if there is one. It may end for nothing.
+/// or until the time, if there is one. The wait may end spuriously.
 pub(super) fn wait_for_one(
     gp: &'static G,
     fd: RawFd,
@@ -256,7 +261,7 @@ pub(super) fn wait_for_one(
     if let Waited::Ready(_) = waited { Waited::Ready(node.seen.get()) } else { waited }
 }
 
-/// The same for several descriptors, as `poll` has them.
+/// [`wait_for_one`] for several descriptors, as `poll` has them.
 pub(super) fn wait_for_any(gp: &'static G, fds: &[pollfd], reason: WaitReason, until: Option<i64>) -> Waited {
     let wait = Wait { gp, state: AtomicPtr::new(WAITS) };
     let mut nodes = Vec::with_capacity(fds.len());
@@ -267,8 +272,8 @@ pub(super) fn wait_for_any(gp: &'static G, fds: &[pollfd], reason: WaitReason, u
     wait_at(&wait, &nodes, reason, until)
 }
 
-/// `poll`'s events as epoll has them: the same bits, less those that are always reported, and those
-/// that mean something else.
+/// Returns epoll's events for `poll`'s: the same bits, except bits that are always reported, and
+/// bits that have another meaning in epoll.
 fn epoll_events(events: libc::c_short) -> u32 {
     const NORMAL: c_int = EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM;
     const OTHERS: c_int = EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLMSG | EPOLLRDHUP;
@@ -294,11 +299,12 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
                 }
             }
             // SAFETY: on a goroutine that may park. commit returns false if the wait has ended, and
-            // then nobody makes it ready; otherwise the caller that ends it does.
+            // then no thread makes the goroutine ready; otherwise the thread that ends the wait
+            // does.
             unsafe { gopark(Some(commit), arg, reason, TraceBlockReason::Net, 5) };
         }
-        // An event or a close that has ended the wait of a single descriptor has taken the node off
-        // before.
+        // An event or a close that has ended the wait of a single descriptor has taken its node off
+        // the list.
         let state = wait.state.load(Ordering::Acquire);
         if nodes.len() > 1 || queued != Queued::Waits || state == TIMED_OUT {
             nodes[..n].iter().for_each(Node::leave);
@@ -315,7 +321,7 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
                 }),
                 Found::Running | Found::Ended => None,
             };
-            // SAFETY: a wait ends once, and who ends it wakes the goroutine.
+            // SAFETY: a wait ends once, and the thread that ends it wakes the goroutine.
             unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
         }
     };
@@ -332,7 +338,7 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
     }
 }
 
-/// What a park of [`wait_at`] does on g0.
+/// The part of a park of [`wait_at`] on g0.
 ///
 /// # Safety
 /// `wait` is the [`Wait`] of `gp`.
@@ -342,7 +348,7 @@ unsafe extern "C" fn commit(gp: *mut G, wait: *mut c_void) -> bool {
     // Release pairs with Wait::end: the goroutine has left its stack.
     let parked = wait.state.compare_exchange(WAITS, gp, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if parked {
-        // So that an M without work sleeps in the poller.
+        // Makes an M without work sleep in the poller.
         netpoll_adjust_waiters(1);
     }
     parked

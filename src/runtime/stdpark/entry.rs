@@ -1,7 +1,7 @@
-//! A descriptor's list of the goroutines that wait for it, and their waits.
+//! The list of the goroutines that wait for a descriptor, and their waits.
 //!
-//! A goroutine that reads, writes or accepts is *exclusive*: one event wakes one of them, and the
-//! registration is armed again for the others. One that polls isn't.
+//! A goroutine that reads, writes or accepts is *exclusive*: one event wakes one such goroutine,
+//! and the registration is armed again for the others. A goroutine that polls isn't exclusive.
 //!
 //! A wait is for one descriptor or several, and ends once: by an event, by its time, or by a close.
 //! Its `state` is changed by compare-and-swap, and the caller that finds the goroutine there makes
@@ -29,17 +29,17 @@ use crate::runtime::stdpark::known::{Look, Word};
 /// The kernel reports these whatever it was asked for.
 const ALWAYS: u32 = (EPOLLERR | EPOLLHUP) as u32;
 
-/// What is reported of a socket that is known.
+/// The events that the kernel reports for a socket that is known.
 const CHANGES: u32 = (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET) as u32;
 
-/// A number of a descriptor. All zero is one that nobody has used.
+/// The entry of a descriptor's number. All zero, it is unused.
 #[repr(C, align(64))]
 pub(super) struct Entry {
     /// Protects the cells.
     lock: Mutex,
     pub(super) first: Cell<*const Node>,
     last: Cell<*const Node>,
-    /// What the nodes wait for, and perhaps more.
+    /// The events that the nodes wait for, and perhaps more.
     wanted: Cell<u32>,
     /// How many nodes aren't exclusive.
     shared: Cell<u32>,
@@ -47,11 +47,12 @@ pub(super) struct Entry {
     pub(super) registered: Cell<bool>,
     /// Whether a `PollDesc` has the number. Written with the lock held.
     pub(super) owned: AtomicBool,
-    /// What is known of the description: see `known.rs`.
+    /// The knowledge about the description: see `known.rs`.
     pub(super) word: Word,
-    /// Since when a goroutine is about to accept a connection, 0 if none is: see `socket.rs`.
+    /// The time since when a goroutine is about to accept a connection, 0 if none is: see
+    /// `socket.rs`.
     pub(super) accepting: AtomicI64,
-    /// What sort of description the number has: see `operation.rs`.
+    /// The kind of the number's description: see `operation.rs`.
     pub(super) kind: AtomicU8,
     /// How many nodes there are; read without the lock.
     pub(super) queued: AtomicU32,
@@ -73,26 +74,26 @@ pub(super) const WAITS: *mut G = ptr::null_mut();
 pub(super) const READY: *mut G = ptr::without_provenance_mut(1);
 pub(super) const TIMED_OUT: *mut G = ptr::without_provenance_mut(2);
 pub(super) const CLOSED: *mut G = ptr::without_provenance_mut(3);
-/// The wait is to begin anew: see `watch.rs`.
+/// How a wait has ended that is to begin anew: see `watch.rs`.
 pub(super) const ANEW: *mut G = ptr::without_provenance_mut(4);
 
 /// What [`Wait::end`] has found.
 pub(super) enum Found {
     /// The goroutine has parked: the caller makes it ready.
     Parked(&'static G),
-    /// It hasn't parked yet, and won't.
+    /// The goroutine hasn't parked yet, and won't.
     Running,
     /// The wait has ended before.
     Ended,
 }
 
 impl Wait {
-    /// Ends the wait. The caller touches it no more, as it may be gone.
+    /// Ends the wait. The caller doesn't touch the wait afterwards, as it may be gone.
     pub(super) fn end(&self, how: *mut G) -> Found {
         let gp = self.gp;
         let change = |state| (!is_end(state)).then_some(how);
-        // Release and acquire pair with commit and with the goroutine that goes on: it sees what
-        // was written before.
+        // Release and acquire pair with commit, and with the goroutine that goes on, which sees all
+        // earlier writes.
         match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change) {
             Ok(state) if state == WAITS => Found::Running,
             Ok(_) => Found::Parked(gp),
@@ -110,38 +111,38 @@ pub(super) struct Node {
     wait: *const Wait,
     fd: RawFd,
     pub(super) entry: &'static Entry,
-    /// What it waits for.
+    /// The events that it waits for.
     events: u32,
     exclusive: bool,
     pub(super) how: How,
-    /// Whether it was there at the last look of `watch.rs`.
+    /// Whether the node was there at the last look of `watch.rs`.
     old: Cell<bool>,
-    /// What there was when an event has ended the wait.
+    /// The events that were reported when an event has ended the wait.
     pub(super) seen: Cell<u32>,
     queued: Cell<bool>,
     prev: Cell<*const Node>,
     next: Cell<*const Node>,
 }
 
-/// How the kernel comes to report what a wait is for.
+/// How the kernel is made to report the events of a wait.
 #[derive(Clone, Copy)]
 pub(super) enum How {
-    /// The registration is armed for it.
+    /// The registration is armed for the wait's events.
     Armed,
-    /// The same, but for all changes: the socket is known from then on, unless its word has
-    /// changed since this look, or others wait for the same.
+    /// The registration is armed for all changes. The socket is known from then on, unless its word
+    /// has changed since this look, or other nodes wait for the same events.
     ToBeKnown(Look),
-    /// The socket is known, and was when its word was this.
+    /// The socket was known at this look at its word.
     Known(Look),
 }
 
-/// What has come of [`Node::queue`].
+/// The result of [`Node::queue`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Queued {
     Waits,
-    /// Something has happened since the call: it is to be made again.
+    /// Something has happened since the call, which is to be made again.
     Again,
-    /// The kernel can't wait for the descriptor: a regular file, say.
+    /// The kernel can't wait for the descriptor, for example a regular file.
     Cannot,
 }
 
@@ -169,8 +170,9 @@ impl Node {
         }
     }
 
-    /// Queues it, and has the kernel report. A file among the descriptors of a poll isn't queued:
-    /// it is as ready as it was when the kernel was asked, and stays so.
+    /// Queues the node, and makes the kernel report its events. A file among the descriptors of a
+    /// poll isn't queued: it is as ready as it was when the kernel was asked, and that doesn't
+    /// change.
     pub(super) fn queue(&self) -> Queued {
         let mut queued = Queued::Cannot;
         wake(self.entry, |woken| {
@@ -190,7 +192,8 @@ impl Node {
             entry.word.ask_again();
             return Queued::Again;
         }
-        // An event comes with the lock held, and a close changes the word before it takes it.
+        // An event is handled with the lock held, and a close changes the word before it takes the
+        // lock.
         if !entry.word.is_still(look) {
             return Queued::Again;
         }
@@ -202,12 +205,13 @@ impl Node {
         let entry = self.entry;
         match self.how {
             How::ToBeKnown(look) if entry.is_alone(self) => _ = entry.word.make_known(look),
-            // It is armed for this wait, and the others on the list.
+            // The registration is armed for this wait, and the others on the list.
             _ if entry.word.look().is_known() => entry.word.ask_again(),
             _ => {}
         }
         entry.push(self);
-        // With after_close: either that sees this node, or the kernel finds the number closed.
+        // Pairs with the fence in after_close: either after_close sees this node, or the kernel
+        // finds the number closed.
         fence(Ordering::SeqCst);
         match entry.arm(self.fd) {
             Ok(Description::Same) => Queued::Waits,
@@ -218,7 +222,7 @@ impl Node {
             Err(error) => {
                 entry.word.ask_again();
                 entry.remove(self);
-                // Waits for a description that could be armed.
+                // The others wait for a description that could be armed, so it is another one.
                 entry.end_all(CLOSED, woken);
                 let is_file = error.raw_os_error() == Some(libc::EPERM);
                 if is_file && !self.exclusive { Queued::Waits } else { Queued::Cannot }
@@ -226,7 +230,7 @@ impl Node {
         }
     }
 
-    /// Takes it off the list, if it is on it.
+    /// Takes the node off the list, if it is there.
     pub(super) fn leave(&self) {
         self.entry.lock();
         if self.queued.get() {
@@ -238,7 +242,7 @@ impl Node {
 
 /// Which description a number has.
 pub(super) enum Description {
-    /// That which it had when it was armed before, as far as can be known.
+    /// The description that it had when it was armed before, as far as can be known.
     Same,
     Another,
 }
@@ -252,7 +256,7 @@ impl Entry {
         unlock(&self.lock);
     }
 
-    /// Queues a node, as the last. The lock is held.
+    /// Puts a node at the end of the list. The lock is held.
     fn push(&self, node: &Node) {
         let last = self.last.replace(node);
         node.prev.set(last);
@@ -287,7 +291,7 @@ impl Entry {
         self.queued.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Calls `f` for each node, which may take it off. The lock is held.
+    /// Calls `f` for each node. `f` may take the node off the list. The lock is held.
     fn each(&self, mut f: impl FnMut(&Node)) {
         self.each_until(|node| {
             f(node);
@@ -295,7 +299,7 @@ impl Entry {
         });
     }
 
-    /// The same until `f` returns true.
+    /// [`each`](Self::each) until `f` returns true.
     fn each_until(&self, mut f: impl FnMut(&Node) -> bool) {
         let mut at = self.first.get();
         // SAFETY: as in push.
@@ -307,8 +311,8 @@ impl Entry {
         }
     }
 
-    /// Whether nobody on the list polls, and no two of `node` and the list wait for the same. The
-    /// lock is held.
+    /// Whether no node on the list polls, and no two nodes, `node` included, wait for the same
+    /// event. The lock is held.
     fn is_alone(&self, node: &Node) -> bool {
         let (mut alone, mut events) = (true, node.events);
         self.each(|other| {
@@ -318,8 +322,8 @@ impl Entry {
         alone
     }
 
-    /// Ends all waits if one is old, and otherwise notes that they are there; says whether it has
-    /// noted that of one. The lock is held, and the socket is known.
+    /// Ends all waits if one of them is old; otherwise marks all as old. Returns whether it has
+    /// marked any. The lock is held, and the socket is known.
     pub(super) fn renew(&self, woken: &mut Woken<'_>) -> bool {
         let (mut any, mut is_old) = (false, false);
         self.each(|node| {
@@ -333,8 +337,8 @@ impl Entry {
         any && !is_old
     }
 
-    /// Has the kernel report all changes of a known socket, or once what those on the list wait
-    /// for. The lock is held.
+    /// Makes the kernel report all changes of a known socket; of others, once, the events that the
+    /// nodes on the list wait for. The lock is held.
     pub(super) fn arm(&self, fd: RawFd) -> io::Result<Description> {
         let was_registered = self.registered.get();
         let known = self.word.look().is_known();
@@ -345,12 +349,12 @@ impl Entry {
         Ok(if same { Description::Same } else { Description::Another })
     }
 
-    /// Takes a node off the list, and ends its wait, unless that has ended before; says whether
-    /// this did. The lock is held.
+    /// Takes a node off the list, and ends its wait, unless the wait has ended before. Returns
+    /// whether this has ended it. The lock is held.
     fn end(&self, node: &Node, how: *mut G, woken: &mut Woken<'_>) -> bool {
         self.remove(node);
-        // SAFETY: the node was on the list, so the goroutine is in its wait. It may be gone from
-        // here on.
+        // SAFETY: the node was on the list, so the goroutine is in its wait. The wait may be gone
+        // from here on.
         match unsafe { &*node.wait }.end(how) {
             Found::Parked(gp) => woken.push(gp),
             Found::Running => {}
@@ -366,8 +370,9 @@ impl Entry {
         });
     }
 
-    /// Ends all waits but this one: they are for a description whose number was closed, unseen, and
-    /// is another's. They would take what is that one's. The lock is held.
+    /// Ends all waits but `but`. They are for a description whose number was closed, unseen, and
+    /// belongs to another description now. They would take that description's data. The lock is
+    /// held.
     fn end_others(&self, but: &Node, woken: &mut Woken<'_>) {
         self.each(|node| {
             if !ptr::eq(node, but) {
@@ -376,12 +381,12 @@ impl Entry {
         });
     }
 
-    /// Ends the waits for those on the list as `events` say. The lock is held.
+    /// Ends the waits of the nodes on the list that wait for `events`. The lock is held.
     pub(super) fn report(&self, events: u32, woken: &mut Woken<'_>) {
         let (mut taken, mut any) = (0, false);
         self.each_until(|node| {
             let seen = events & (node.events | ALWAYS);
-            // What an exclusive one has come for is no longer there for the next.
+            // An event that has woken an exclusive node is used up, and doesn't wake the next.
             if seen == 0 || node.exclusive && seen & !taken == 0 {
                 return false;
             }
@@ -395,7 +400,7 @@ impl Entry {
             let left = events & (self.wanted.get() | ALWAYS) & !taken;
             left == 0 && self.shared.get() == 0
         });
-        // What nobody waits for any more would be reported again and again.
+        // Otherwise events that no node waits for any more would be reported again and again.
         if !any || self.first.get().is_null() {
             self.wanted.set(0);
             self.each(|node| self.wanted.update(|wanted| wanted | node.events));

@@ -13,23 +13,23 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::result_of;
 use crate::runtime::stdpark::operation::{Kind, Operation, What, hand_on, in_kernel, mode_of};
 
-/// That a read or a write doesn't wait: `libc` has it for some targets only.
+/// The flag of a read or a write that doesn't wait. `libc` has it for some targets only.
 const RWF_NOWAIT: usize = 8;
 
 const ENOTSOCK: isize = -libc::ENOTSOCK as isize;
 
-/// The errors of a kernel, or of a description, that doesn't have `RWF_NOWAIT`, and of a sandbox
+/// Whether `ret` is the error of a kernel or a description without `RWF_NOWAIT`, or of a sandbox
 /// that refuses the call.
 fn has_no_nowait(ret: isize) -> bool {
     [libc::EOPNOTSUPP, libc::ENOSYS, libc::EPERM].iter().any(|error| ret == -*error as isize)
 }
 
-/// The arguments of `preadv2` and `pwritev2` at the description's own place.
+/// Returns the arguments of `preadv2` and `pwritev2` for the description's own file offset.
 fn at_its_place(fd: RawFd, buffers: &[iovec]) -> [usize; 6] {
     [fd as usize, buffers.as_ptr() as usize, buffers.len(), usize::MAX, usize::MAX, RWF_NOWAIT]
 }
 
-/// The message of these buffers.
+/// Returns the message with these buffers.
 fn message(buffers: &[iovec]) -> msghdr {
     // SAFETY: all zero is a message of nothing.
     let mut msg: msghdr = unsafe { std::mem::zeroed() };
@@ -37,11 +37,11 @@ fn message(buffers: &[iovec]) -> msghdr {
     msg
 }
 
-/// The buffers of a call; none where the kernel is to say what is wrong with them, and where they
-/// have no room, as it doesn't wait then.
+/// Returns the buffers of a call. Returns none if the kernel is to find an error in them, or if
+/// they have no room, because then the call doesn't wait.
 ///
 /// # Safety
-/// If the kernel takes them, there are as many.
+/// If the kernel accepts `first` and `n`, there are `n` buffers.
 unsafe fn buffers_of<'a>(first: *const iovec, n: c_int) -> Option<&'a [iovec]> {
     let n = usize::try_from(n).ok().filter(|n| (1..=MOST_BUFFERS).contains(n) && !first.is_null())?;
     // SAFETY: as the caller says.
@@ -81,7 +81,7 @@ pub(super) unsafe fn read(fd: RawFd, buf: *mut c_void, len: usize) -> isize {
     })
 }
 
-/// Reads into the buffers, which a call of the program's has; `plain` is that call.
+/// Reads into the buffers of a call of the program's. `plain` makes that call.
 fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
     let Some(mut operation) = Operation::on(fd, What::Read) else { return plain() };
     match operation.kind() {
@@ -89,7 +89,7 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
             let receive = || {
                 let mut msg = message(buffers);
                 let args = [fd as usize, (&raw mut msg) as usize, libc::MSG_DONTWAIT as usize, 0, 0, 0];
-                // SAFETY: the kernel writes to the buffers, as the program has it.
+                // SAFETY: the kernel writes to the buffers, as the program wants.
                 unsafe { raw(libc::SYS_recvmsg, args) }
             };
             match operation.once(&receive, plain) {
@@ -125,7 +125,7 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
 #[inline(never)]
 pub(super) unsafe fn writev(fd: RawFd, first: *const iovec, n: c_int) -> isize {
     let plain = |first: *const iovec, n: usize| {
-        // SAFETY: as the caller says, or with what is left of the buffers.
+        // SAFETY: as the caller says, or with the rest of the buffers.
         unsafe { raw(libc::SYS_writev, [fd as usize, first as usize, n, 0, 0, 0]) }
     };
     // SAFETY: as the caller says.
@@ -153,12 +153,13 @@ pub(super) unsafe fn write(fd: RawFd, buf: *const c_void, len: usize) -> isize {
     result_of(if len == 0 { plain(0) } else { write_from(fd, &buffers, &plain) })
 }
 
-/// The most bytes that one call sends of a file: a socket that is ready has room for more, as a
-/// rule.
+/// The maximum number of bytes of a file that one call sends. As a rule, a socket that is ready has
+/// room for more.
 const MOST_AT_ONCE: usize = 64 << 10;
 
-/// `sendfile`. It has no way not to wait, so the descriptor is polled first, and then gets a part.
-/// One that is no socket, pipe or terminal may never say that it has room.
+/// `sendfile`. The call has no flag that keeps it from waiting, so the descriptor is polled first,
+/// and then gets a part. A descriptor that is no socket, pipe or terminal may never report room,
+/// and isn't polled.
 ///
 /// # Safety
 /// As the C library's.
@@ -169,7 +170,7 @@ pub(super) unsafe fn sendfile(to: RawFd, from: RawFd, at: *mut off_t, len: usize
         // SAFETY: as the caller says.
         unsafe { raw(libc::SYS_sendfile, [to as usize, from as usize, at as usize, len, 0, 0]) }
     };
-    // The kernel refuses more.
+    // The kernel refuses larger lengths.
     let is_a_length = (1..=isize::MAX as usize).contains(&len);
     let operation = is_a_length.then(|| Operation::on(to, What::Write)).flatten();
     let Some(mut operation) = operation else { return result_of(call(len)) };
@@ -180,13 +181,14 @@ pub(super) unsafe fn sendfile(to: RawFd, from: RawFd, at: *mut off_t, len: usize
     })
 }
 
-/// Whether it is a socket, a pipe or a terminal, which says when there is room.
+/// Whether the descriptor is a socket, a pipe or a terminal, which reports when it has room.
 fn may_have_room(fd: RawFd) -> bool {
     mode_of(fd)
         .is_some_and(|mode| matches!(mode & libc::S_IFMT, libc::S_IFSOCK | libc::S_IFIFO | libc::S_IFCHR))
 }
 
-/// Writes the buffers, which a call of the program's has; `plain` is what is left of that call.
+/// Writes the buffers of a call of the program's. `plain` makes that call for the rest, after the
+/// given number of bytes.
 fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> isize {
     let Some(mut operation) = Operation::on(fd, What::Write) else { return plain(0) };
     let len = total(buffers);
@@ -195,10 +197,10 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> i
             let send = |done: usize| {
                 with_rest(buffers, done, |rest| {
                     let msg = message(rest);
-                    // The signal of a broken connection is for a call that has sent nothing.
+                    // Only a call that has sent nothing gets the signal of a broken connection.
                     let quiet = if done > 0 { libc::MSG_NOSIGNAL } else { 0 };
                     let flags = (libc::MSG_DONTWAIT | quiet) as usize;
-                    // SAFETY: the kernel reads the buffers, as the program has it.
+                    // SAFETY: the kernel reads the buffers, as the program wants.
                     unsafe {
                         raw(libc::SYS_sendmsg, [fd as usize, (&raw const msg) as usize, flags, 0, 0, 0])
                     }
@@ -229,30 +231,30 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> i
         }
         Kind::File => hand_on(&|| plain(0)),
         Kind::Fifo => in_kernel(&|| plain(0)),
-        // What is ready takes a page, as a rule. A write of more may block its thread.
+        // As a rule, a descriptor that is ready takes a page. A larger write may block its thread.
         Kind::Unknown | Kind::PolledFirst => operation.polled_first(&|| plain(0)),
     }
 }
 
-/// The most buffers that one call takes: the kernel's `UIO_MAXIOV`.
+/// The maximum number of buffers of a call: the kernel's `UIO_MAXIOV`.
 pub(super) const MOST_BUFFERS: usize = 1024;
 
-/// How many bytes the buffers have.
+/// Returns the total size of the buffers in bytes.
 pub(super) fn total(buffers: &[iovec]) -> usize {
     buffers.iter().fold(0, |sum, buffer| sum.saturating_add(buffer.iov_len))
 }
 
-/// The first buffers of what is left of a call.
+/// The first buffers of the rest of a call.
 struct Rest {
     buffers: [MaybeUninit<iovec>; Rest::ROOM],
     n: usize,
 }
 
 impl Rest {
-    /// A call that has to go on does so with this many at a time.
+    /// The maximum number of buffers with which a call goes on at a time.
     const ROOM: usize = 16;
 
-    /// What is left when `done` bytes, which are less than all, are done.
+    /// Returns the rest after `done` bytes, which are fewer than all.
     fn of(buffers: &[iovec], mut done: usize) -> Self {
         let mut rest = Rest { buffers: [const { MaybeUninit::uninit() }; Rest::ROOM], n: 0 };
         for buffer in buffers {
@@ -276,7 +278,7 @@ impl Rest {
     }
 }
 
-/// Calls `f` with the buffers that are left.
+/// Calls `f` with the buffers that are left after `done` bytes.
 pub(super) fn with_rest<R>(buffers: &[iovec], done: usize, f: impl FnOnce(&[iovec]) -> R) -> R {
     if done == 0 { f(buffers) } else { f(Rest::of(buffers, done).as_slice()) }
 }

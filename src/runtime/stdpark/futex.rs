@@ -1,5 +1,5 @@
-//! The operations of `futex`, and of the calls that came after it, on words that only this process
-//! uses. What is asked for otherwise goes to the kernel: words that other processes use, robust and
+//! The operations of `futex`, and of its successor calls, on words that only this process uses. All
+//! other requests go to the kernel: words that other processes use, and robust and
 //! priority-inheriting locks.
 
 use std::ptr;
@@ -25,14 +25,14 @@ pub(super) const SYS_FUTEX_REQUEUE: i64 = 456;
 /// and `FUTEX2_PRIVATE`.
 const PRIVATE_U32: usize = 2 | libc::FUTEX_PRIVATE_FLAG as usize;
 
-/// What the kernel returns: an error is a negative number.
+/// Results of the kernel's. An error is a negative number.
 const EAGAIN: isize = -libc::EAGAIN as isize;
 const EINVAL: isize = -libc::EINVAL as isize;
 const ENOSYS: isize = -libc::ENOSYS as isize;
 const ETIMEDOUT: isize = -libc::ETIMEDOUT as isize;
 
-/// Whether a call is `futex`'s wake at a word for which no goroutine waits: the kernel's call is
-/// all there is to do. It is the most frequent one, and threads make it, too.
+/// Whether a call is `futex`'s wake at a word for which no goroutine waits. Then the kernel's call
+/// is enough. This is the most frequent call, and threads make it, too.
 #[inline(always)]
 pub(super) fn is_wake_of_threads(number: i64, addr: usize, op: usize) -> bool {
     number == libc::SYS_futex
@@ -41,14 +41,14 @@ pub(super) fn is_wake_of_threads(number: i64, addr: usize, op: usize) -> bool {
         && !may_have_waiters(addr)
 }
 
-/// A call, as the kernel gets it.
+/// A call with the kernel's arguments.
 pub(super) struct Call {
     pub(super) number: i64,
     pub(super) args: [usize; 6],
 }
 
 impl Call {
-    /// Has the kernel do it.
+    /// Makes the kernel do the call.
     ///
     /// # Safety
     /// As that system call.
@@ -57,15 +57,15 @@ impl Call {
         unsafe { raw(self.number, self.args) }
     }
 
-    /// Does it: what waits here is woken here. Returns what the kernel would.
+    /// Does the call: goroutines wait and are woken here. Returns what the kernel would.
     ///
     /// # Safety
     /// As that system call.
-    // One function with those that it calls: the arguments stay in registers.
+    // Inlined with the functions that it calls, so that the arguments stay in registers.
     #[inline(always)]
     pub(super) unsafe fn run(&self) -> isize {
         let [addr, second, third, fourth, fifth, sixth] = self.args;
-        // A word that isn't aligned is an error, which the kernel knows best.
+        // A word that isn't aligned is an error, which the kernel is to return.
         if !addr.is_multiple_of(size_of::<u32>()) || addr == 0 {
             // SAFETY: as the caller says.
             return unsafe { self.by_kernel() };
@@ -115,7 +115,7 @@ impl Call {
         }
     }
 
-    /// Waits while the word is `value`, at most until the time.
+    /// Waits while the word is `value`, and at most until the time.
     #[inline(always)]
     unsafe fn wait(&self, addr: usize, value: u32, bits: u32, time: &Time) -> isize {
         // SAFETY: as the caller says.
@@ -129,22 +129,22 @@ impl Call {
         match unsafe { time.until() } {
             // SAFETY: as the caller says.
             Ok(until) => unsafe { park(gp, addr, value, bits, until) },
-            // What isn't known here.
+            // A time that isn't understood here.
             Err(()) => as_thread(addr, by_kernel),
         }
     }
 
-    /// Wakes up to `n` that wait at `addr`, goroutines and threads.
+    /// Wakes up to `n` goroutines and threads that wait at `addr`.
     #[inline(always)]
     unsafe fn wake(&self, addr: usize, n: i32, bits: u32) -> isize {
-        // The exploration first: there is hardly ever one, and may_park costs more.
+        // exploring comes first: there is hardly ever an exploration, and may_park costs more.
         if exploring() && may_park().is_some() {
             point("a futex's wake");
         }
         if bits == 0 {
             return EINVAL;
         }
-        // The kernel counts one before it compares.
+        // The kernel wakes a waiter before it compares the count, so `n` is at least 1.
         let n = n.max(1) as u32;
         if n == 1 && kernel_is_next(addr) {
             let woken = wake_threads(addr, 1, bits);
@@ -161,28 +161,28 @@ impl Call {
         if woken == n { woken as isize } else { sum(woken, wake_threads(addr, n - woken, bits)) }
     }
 
-    /// Wakes up to `n` that wait at the call's word, and has up to `most` others wait at another,
-    /// if the word still is `value`.
+    /// Wakes up to `n` that wait at the call's word, and makes up to `most` others wait at `to`, if
+    /// the word still is `value`.
     unsafe fn requeue(&self, to: usize, n: i32, most: i32, value: Option<u32>) -> isize {
         let from = self.args[0];
         let (Ok(n), Ok(most)) = (u32::try_from(n), u32::try_from(most)) else { return EINVAL };
         if !may_ready() || !to.is_multiple_of(size_of::<u32>()) || to == 0 {
-            // In a handler. The goroutines are woken instead of moved.
+            // In a handler the goroutines are woken instead of moved.
             wake_later(from, u32::MAX, ANY_BIT);
             // SAFETY: as the caller says.
             return unsafe { self.by_kernel() };
         }
         // SAFETY: as the caller says.
         let Some((woken, moved)) = (unsafe { requeue(from, n, to, most, value) }) else { return EAGAIN };
-        // Threads that are left. The word was compared.
+        // The rest are threads. The word was compared already.
         let op = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
         let args = [from, op as usize, (n - woken) as usize, (most - moved) as usize, to, 0];
         // SAFETY: a requeue reads no memory.
         sum(woken + moved, unsafe { raw(libc::SYS_futex, args) })
     }
 
-    /// Changes the word at `addr2` as `code` says, and wakes up to `n` at the call's word, and up
-    /// to `n2` at the other one if that had the value that `code` says.
+    /// Changes the word at `addr2` as `code` says. Wakes up to `n` at the call's word, and up to
+    /// `n2` at `addr2` if the old value there passes the comparison in `code`.
     unsafe fn wake_op(&self, addr2: usize, n: i32, n2: i32, code: u32) -> isize {
         let Some(op) = WakeOp::of(code) else { return ENOSYS };
         if !addr2.is_multiple_of(size_of::<u32>()) {
@@ -227,7 +227,7 @@ impl Call {
     }
 }
 
-/// Parks, and returns what the kernel would.
+/// Parks `gp`, and returns what the kernel would.
 ///
 /// # Safety
 /// As [`wait`].
@@ -240,8 +240,8 @@ unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option
     }
 }
 
-/// How many were woken, here and by the kernel; an error of the kernel's counts if nobody was woken
-/// here.
+/// Returns how many were woken, here and by the kernel. Returns the kernel's error only if none was
+/// woken here.
 fn sum(here: u32, by_kernel: isize) -> isize {
     if by_kernel < 0 && here > 0 { here as isize } else { here as isize + by_kernel }
 }
@@ -253,7 +253,7 @@ fn wake_threads(addr: usize, n: u32, bits: u32) -> isize {
     unsafe { raw(libc::SYS_futex, [addr, op as usize, n as usize, 0, 0, bits as usize]) }
 }
 
-/// A time limit, as the caller of the kernel says it.
+/// A time limit, as the kernel's callers give it.
 struct Time {
     /// The address of a timespec; 0 is no limit.
     at: usize,
@@ -262,10 +262,10 @@ struct Time {
 }
 
 impl Time {
-    /// When it is, on the runtime's clock. Fails if the kernel wouldn't take it.
+    /// Returns the limit on the runtime's clock. Fails if the kernel wouldn't accept the timespec.
     ///
     /// # Safety
-    /// There is such a timespec.
+    /// `at` is 0, or the address of a timespec.
     unsafe fn until(&self) -> Result<Option<i64>, ()> {
         // SAFETY: as the caller says.
         let Some(time) = (unsafe { ptr::with_exposed_provenance::<libc::timespec>(self.at).as_ref() }) else {
@@ -278,7 +278,7 @@ impl Time {
     }
 }
 
-/// What `FUTEX_WAKE_OP` does with the second word.
+/// The operation of `FUTEX_WAKE_OP` on the second word.
 struct WakeOp {
     op: u32,
     arg: u32,
@@ -287,8 +287,8 @@ struct WakeOp {
 }
 
 impl WakeOp {
-    /// The kernel's encoding: 4 bits of operation, 4 of comparison, 12 of each argument, which have
-    /// a sign.
+    /// Decodes the kernel's encoding: 4 bits of operation, 4 of comparison, 12 of each argument,
+    /// which are signed.
     fn of(code: u32) -> Option<Self> {
         const SHIFT: u32 = libc::FUTEX_OP_OPARG_SHIFT as u32;
         let signed = |bits: u32| (bits as i32) << 20 >> 20;
@@ -298,7 +298,7 @@ impl WakeOp {
         (this.op <= libc::FUTEX_OP_XOR as u32 && this.cmp <= libc::FUTEX_OP_CMP_GE as u32).then_some(this)
     }
 
-    /// Changes the word; returns what it was.
+    /// Changes the word, and returns its old value.
     fn change(&self, word: &AtomicU32) -> i32 {
         let old = match self.op as i32 {
             libc::FUTEX_OP_SET => word.swap(self.arg, Ordering::SeqCst),

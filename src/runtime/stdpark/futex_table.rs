@@ -1,24 +1,23 @@
-//! The goroutines that wait, by their words: what the kernel's table of futexes is for threads.
+//! The table of waiting goroutines by their words, as the kernel's table of futexes is for threads.
 //!
 //! Words are hashed to buckets, each with a lock and a list. A waiter counts itself in its bucket,
 //! and only then looks at the word. A waker has changed the word, and then looks at the count. Both
 //! are SeqCst, so one of the two sees the other. (The kernel does the same.) A waker that takes the
-//! lock needs no count: if it comes first, the waiter sees the change.
+//! lock needs no count: if it is first to take the lock, the waiter sees the change.
 //!
-//! A waiter is woken by the thread that has taken it off its list, and by no other. So wakes are
-//! counted exactly. No wait ends without a reason, but where there was no room for a wake that was
-//! left.
+//! Only the thread that has taken a waiter off its list wakes it. So wakes are counted exactly. No
+//! wait ends without a reason, except if there was no room for a wake that was left to sysmon.
 //!
 //! Threads wait in the kernel at the same words. A wake asks here first and the kernel for the
 //! rest. A wake that finds enough goroutines makes no system call. While threads wait at words of a
-//! bucket, every other wake of one asks the kernel first: otherwise goroutines that come again and
-//! again would keep a thread waiting for ever.
+//! bucket, every second wake of a single waiter asks the kernel first. Otherwise goroutines that
+//! come again and again would keep a thread waiting forever.
 //!
-//! Wakes may be left to sysmon. A signal handler leaves its wakes, and so does code that holds a
-//! lock of the runtime's: an allocator of the program's, for example, which the runtime calls with
-//! a lock held, and which releases its own lock there. There is room for [`PLACES`] of them. If
-//! that isn't enough, all goroutines that wait are woken. A wait may end for no reason, as the
-//! kernel's may.
+//! Wakes may be left to sysmon. A signal handler leaves its wakes, and so does code that runs with
+//! a lock of the runtime's held: for example a program's allocator, which the runtime calls with a
+//! lock held, and which releases its own lock there. There is room for [`PLACES`] such wakes. If
+//! that isn't enough, all goroutines that wait are woken. Callers tolerate this, since the kernel's
+//! waits may also end for no reason.
 //!
 //! `loom` checks this file (`tests/loom`).
 
@@ -39,18 +38,18 @@ use crate::runtime::sched::ready::goready;
 use crate::runtime::stdpark::{BUCKET_BITS, PLACES};
 use crate::runtime::time::fire::{Limit, with_limit};
 
-/// All bits of a waiter's set: a wait without one.
+/// All bits of a waiter's set: the set of a wait that names none.
 pub(super) const ANY_BIT: u32 = u32::MAX;
 
-/// Those who wait at words of one hash. It has a cache line of its own.
+/// The goroutines that wait at words with the same hash. A bucket has a cache line of its own.
 #[repr(align(64))]
 pub(super) struct Bucket {
     lock: Mutex,
-    /// How many wait here, or are about to look at their word; read without the lock.
+    /// How many goroutines wait here, or are about to look at their word; read without the lock.
     nwait: AtomicU32,
     /// How many threads wait in the kernel: a hint.
     nthreads: AtomicU32,
-    /// How many wakes of one there were while threads waited.
+    /// How many wakes of a single waiter there were while threads waited.
     turn: AtomicU32,
     /// How often a goroutine has parked here.
     parks: AtomicU64,
@@ -81,9 +80,9 @@ enum State {
     Begins,
     /// It is on its bucket's list.
     Queued,
-    /// Somebody has taken it off, who wakes it.
+    /// A thread has taken it off the list, and wakes it.
     Woken,
-    /// Its time was up before.
+    /// Its time was up before a wake.
     TimedOut,
 }
 
@@ -99,7 +98,7 @@ statics! {
     }; 1 << BUCKET_BITS];
 }
 
-/// The bucket of a word.
+/// Returns the bucket of a word.
 #[inline(always)]
 pub(super) fn bucket_of(addr: usize) -> &'static Bucket {
     // Fibonacci hashing: the upper bits of the product depend on all bits of the address.
@@ -116,7 +115,7 @@ impl Bucket {
         unlock(&self.lock);
     }
 
-    /// Queues a waiter, as the last. The lock is held.
+    /// Puts a waiter at the end of the list. The lock is held.
     fn push(&self, waiter: &Waiter) {
         let last = self.last.replace(waiter);
         waiter.prev.set(last);
@@ -130,7 +129,7 @@ impl Bucket {
         }
     }
 
-    /// Takes a waiter off the list, which is to be in that state then. The lock is held.
+    /// Takes a waiter off the list, and sets its state to `state`. The lock is held.
     fn remove(&self, waiter: &Waiter, state: State) {
         let (prev, next) = (waiter.prev.get(), waiter.next.get());
         // SAFETY: as in push.
@@ -148,8 +147,8 @@ impl Bucket {
         self.nwait.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Calls `f` for each waiter for which `is_meant` is true, `n` at most, in their order; it may
-    /// take the waiter off the list. Returns for how many. The lock is held.
+    /// Calls `f` for the first `n` waiters for which `is_meant` is true, in their order. `f` may
+    /// take the waiter off the list. Returns the number of these waiters. The lock is held.
     fn each(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool, mut f: impl FnMut(&Waiter)) -> u32 {
         let (mut at, mut found) = (self.first.get(), 0);
         while found < n {
@@ -164,7 +163,7 @@ impl Bucket {
         found
     }
 
-    /// Takes waiters for which `is_meant` is true off the list, `n` at most. The lock is held.
+    /// Takes the first `n` waiters for which `is_meant` is true off the list. The lock is held.
     fn take(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool) -> Taken {
         let mut taken = Taken { first: ptr::null(), last: ptr::null(), n: 0 };
         self.each(n, is_meant, |waiter| {
@@ -195,10 +194,10 @@ impl Taken {
         self.n += 1;
     }
 
-    /// Makes all of them ready; returns how many they are.
+    /// Makes all of them ready, and returns their number.
     fn wake(self) -> u32 {
         let mut at = self.first;
-        // SAFETY: as in push. From goready on it may be gone.
+        // SAFETY: as in push. From goready on the waiter may be gone.
         while let Some(waiter) = unsafe { at.as_ref() } {
             at = waiter.next.get();
             goready(waiter.gp);
@@ -219,7 +218,7 @@ pub(super) enum Waited {
 /// until the time, if there is one.
 ///
 /// # Safety
-/// There is such a word, for as long as this hasn't looked at it. `gp` may park here.
+/// There is such a word, until this has looked at it. `gp` may park here.
 pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option<i64>) -> Waited {
     let bucket = bucket_of(addr);
     let waiter = Waiter {
@@ -232,7 +231,7 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
         state: Cell::new(State::Begins),
     };
     let sleep = || {
-        // It counts itself before it looks at the word: see may_have_waiters.
+        // The waiter counts itself before it looks at the word: see may_have_waiters.
         bucket.nwait.fetch_add(1, Ordering::SeqCst);
         bucket.lock();
         // SAFETY: as the caller says. The kernel would look at it now, too.
@@ -263,13 +262,13 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
         bucket.unlock();
         (state == State::Queued).then_some(|| goready(gp))
     };
-    // SAFETY: the state changes, and is looked at, with the bucket's lock held. The goroutine is
-    // woken by the thread that has taken the waiter off the list, and by no other.
+    // SAFETY: the state is read and written with the bucket's lock held. Only the thread that has
+    // taken the waiter off the list wakes the goroutine.
     unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
 }
 
 impl Waiter {
-    /// Locks the bucket that it is in.
+    /// Locks the bucket that the waiter is in.
     fn lock_bucket(&self) -> &'static Bucket {
         loop {
             let at = self.bucket.load(Ordering::Acquire);
@@ -279,23 +278,23 @@ impl Waiter {
             if self.bucket.load(Ordering::Relaxed) == at {
                 return bucket;
             }
-            // It was moved meanwhile.
+            // The waiter was moved meanwhile.
             bucket.unlock();
         }
     }
 }
 
-/// The value of a word.
+/// Returns the value of a word.
 ///
 /// # Safety
-/// There is one at `addr`, aligned.
+/// There is an aligned word at `addr`.
 unsafe fn load(addr: usize) -> u32 {
     // SAFETY: as the caller says; a word of a futex is used by atomics.
     unsafe { (*ptr::with_exposed_provenance::<AtomicU32>(addr)).load(Ordering::SeqCst) }
 }
 
-/// Wakes up to `n` goroutines that wait at `addr` with one of these bits; returns how many. The
-/// word isn't read, and may be gone. Where goroutines may be made ready.
+/// Wakes up to `n` goroutines that wait at `addr` with one of these bits, and returns how many.
+/// Doesn't read the word, which may be gone. Called where goroutines may be made ready.
 pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
     let bucket = bucket_of(addr);
     bucket.lock();
@@ -304,11 +303,11 @@ pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
     taken.wake()
 }
 
-/// Whether a wake at `addr` might find anybody.
+/// Whether a wake at `addr` might find a goroutine.
 #[inline(always)]
 pub(super) fn may_have_waiters(addr: usize) -> bool {
-    // With the SeqCst of the waiter, which counts itself and then looks at the word: the caller has
-    // changed the word before.
+    // Pairs with the SeqCst of the waiter, which counts itself and then looks at the word. The
+    // caller has changed the word before.
     fence(Ordering::SeqCst);
     bucket_of(addr).nwait.load(Ordering::SeqCst) != 0
 }
@@ -323,12 +322,12 @@ fn wake_all() {
     }
 }
 
-/// Wakes up to `n` goroutines that wait at `from`, and has up to `most` others wait at `to`
-/// instead; returns how many of each. None, and nothing is done, if `value` is one, and isn't that
-/// of the word at `from`. Where goroutines may be made ready.
+/// Wakes up to `n` goroutines that wait at `from`, and makes up to `most` others wait at `to`
+/// instead. Returns the numbers of both. If there is a `value`, and the word at `from` has another
+/// one, does nothing and returns none. Called where goroutines may be made ready.
 ///
 /// # Safety
-/// If there is a value, there is such a word.
+/// If there is a value, there is a word at `from`.
 pub(super) unsafe fn requeue(
     from: usize,
     n: u32,
@@ -351,7 +350,7 @@ pub(super) unsafe fn requeue(
         let moved = old.each(most, waits, |waiter| {
             waiter.addr.set(to);
             if !is_same {
-                // A wake at `to` that finds nobody comes before this.
+                // A wake at `to` that finds no goroutine comes before this.
                 new.nwait.fetch_add(1, Ordering::SeqCst);
                 old.remove(waiter, State::Queued);
                 waiter.bucket.store(ptr::from_ref(new).cast_mut(), Ordering::Release);
@@ -367,7 +366,7 @@ pub(super) unsafe fn requeue(
     done.map(|(taken, moved)| (taken.wake(), moved))
 }
 
-/// Calls `f`, in which this thread waits in the kernel for the word at `addr`.
+/// Calls `f`, in which this thread waits in the kernel at the word at `addr`.
 pub(super) fn as_thread<R>(addr: usize, f: impl FnOnce() -> R) -> R {
     let bucket = bucket_of(addr);
     bucket.nthreads.fetch_add(1, Ordering::Relaxed);
@@ -376,7 +375,7 @@ pub(super) fn as_thread<R>(addr: usize, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether it is the kernel's turn to be asked first by a wake of one at `addr`.
+/// Whether a wake of a single waiter at `addr` is to ask the kernel first.
 pub(super) fn kernel_is_next(addr: usize) -> bool {
     let bucket = bucket_of(addr);
     bucket.nthreads.load(Ordering::Relaxed) != 0
@@ -388,14 +387,14 @@ pub(in crate::runtime) fn parks() -> u64 {
     TABLE.iter().map(|bucket| bucket.parks.load(Ordering::Relaxed)).sum()
 }
 
-/// A wake. Free if there is no address.
+/// A wake that was left to sysmon. Free if its address is 0.
 struct Wake {
     addr: AtomicUsize,
     n: AtomicU32,
     bits: AtomicU32,
 }
 
-/// The address of one that is being filled: no word is there.
+/// The address in a wake that is being filled. No word has this address.
 const TAKEN: usize = 1;
 
 statics! {
@@ -405,11 +404,11 @@ statics! {
         bits: AtomicU32::new(0),
     }; PLACES];
 
-    /// Whether there was no room for one.
+    /// Whether there was no room for a wake.
     static ALL: AtomicBool = AtomicBool::new(false);
 }
 
-/// Has sysmon wake up to `n` goroutines at `addr`. It takes no lock and allocates nothing.
+/// Makes sysmon wake up to `n` goroutines at `addr`. Takes no lock and allocates nothing.
 pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
     let free =
         |wake: &&Wake| wake.addr.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -423,13 +422,14 @@ pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
         // Release pairs with wake_those: the caller has changed the word.
         None => _ = ALL.swap(true, Ordering::Release),
     }
-    // SeqCst with sysmon's `sysmonwait`: it sees this before it sleeps, or this sees that it does.
-    // A swap: after a store sysmon would see what this thread did before, and not what others did.
+    // SeqCst, as are sysmon's accesses of `sysmonwait`: either sysmon sees this before it sleeps,
+    // or this sees that sysmon sleeps. A swap, because after a plain store sysmon would see the
+    // wakes that this thread has left, but not those of other threads.
     sched().ext.wakes_left.swap(true, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }
 
-/// Does the wakes that were left. On sysmon's thread.
+/// Does the wakes that were left. Called on sysmon's thread.
 pub(in crate::runtime) fn wake_those() {
     if !sched().ext.wakes_left.load(Ordering::SeqCst) {
         return;

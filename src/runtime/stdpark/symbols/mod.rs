@@ -1,13 +1,12 @@
-//! The functions of the C library that the program has in their place. Each does what the C
-//! library's does, with errno, but that it parks a goroutine that would block its thread, if that
-//! may park.
+//! Functions that replace those of the C library in the program. Each does what the C library's
+//! function does, and sets errno, but parks a goroutine that would block its thread, if the
+//! goroutine may park.
 //!
-//! - A function that isn't called on a goroutine, or while nothing parks, is a few instructions and
-//!   the system call. What a goroutine does is a function of its own, elsewhere in the room, so
-//!   that no registers are saved for it.
+//! - A call that doesn't come from a goroutine, or comes while no wait parks, is a few instructions
+//!   and the system call. The part for goroutines is a separate function, elsewhere in the room, so
+//!   other callers don't save registers for it.
 //! - A parked call doesn't end with `EINTR`.
-//! - The C library's functions are points at which `pthread_cancel` ends a thread, and these
-//!   aren't.
+//! - The C library's functions are points at which `pthread_cancel` ends a thread. These aren't.
 //!
 //! # Files
 //!

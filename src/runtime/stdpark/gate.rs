@@ -1,9 +1,9 @@
 //! Whether waits park: in this process, and for the caller of a function of the C library.
 //!
-//! Handlers of signals that the program installs belong to that: they have to run on the signal
-//! stack. A handler on the goroutine's stack looks like the code that it has interrupted. A wait in
-//! it would park the goroutine in the middle of anything, with signals blocked. Go asks the same of
-//! the C code that it is linked with.
+//! Also signal handlers that the program installs, which have to run on the signal stack. A handler
+//! on the goroutine's stack looks like the code that it has interrupted, so a wait in the handler
+//! would park the goroutine in the middle of anything, with signals blocked. Go demands the same of
+//! C code that it is linked with.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -22,18 +22,18 @@ use crate::runtime::sched::detach::in_user_code;
 use crate::runtime::signal::handler::move_handlers;
 use crate::runtime::stdpark::descriptors::make_table;
 
-/// A byte in pages of its own, as large as pages are on any of the architectures.
+/// A byte in pages of its own, with room for the largest page of any architecture.
 #[repr(C, align(65536))]
 struct Pages {
     live: AtomicU8,
     rest: [u8; (64 << 10) - 1],
 }
 
-/// 1 in the process that has turned it on, and 0 in its children: the kernel clears the page there,
-/// however they are made. (A child of `vfork` has the same memory; so `vfork` is `fork`.)
+/// 1 in the process in which waits park, and 0 in its children: the kernel clears the page there,
+/// however the child is made. (A child of `vfork` shares the memory, so `vfork` is made `fork`.)
 static PAGES: Pages = Pages { live: AtomicU8::new(0), rest: [0; (64 << 10) - 1] };
 
-/// Whether the program has asked for it before the runtime has started.
+/// Whether the program has called [`park_std_waits`] before the runtime has started.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether waits park in this process.
@@ -42,33 +42,33 @@ pub(in crate::runtime) fn live() -> bool {
     PAGES.live.load(Ordering::Relaxed) != 0
 }
 
-/// Has waits of std's own code, and of C code, park the goroutine instead of its thread. From then
-/// on such a wait holds no thread. With the feature `std`.
+/// Makes waits in std's own code, and in C code, park the goroutine instead of blocking its thread.
+/// Available with the feature `std`. These waits park:
 ///
 /// - `std::sync`'s locks, conditions, barriers and channels, `thread::park`, `thread::sleep`,
 ///   `thread::yield_now`;
 /// - sockets of `std::net` and `std::os::unix::net`, pipes, terminals, standard streams;
 /// - `Child::wait`, and the output of a `Command`;
-/// - what crates and C libraries build on the same calls of the C library: `syscall(SYS_futex)`,
+/// - waits of crates and C libraries by the same calls of the C library: `syscall(SYS_futex)`,
 ///   `recv`, `send`, `read`, `write`, `accept`, `connect`, `poll`, `select`, `epoll_wait`,
 ///   `waitpid`, `nanosleep` and the like.
 ///
-/// A descriptor that is closed while a goroutine waits for it ends the wait with `EBADF`, where a
+/// When a descriptor is closed while a goroutine waits for it, the wait ends with `EBADF`, where a
 /// thread would wait on. No signal ends a wait with `EINTR`. In an
-/// [exploration](crate::explore#std) std's clocks and random numbers are the run's. A wait for a
-/// socket ends the process there, as the exploration knows nothing of it.
+/// [exploration](crate::explore#std) std's clocks and random numbers come from the run. A wait for
+/// a socket ends the process there, because an exploration doesn't control sockets.
 ///
-/// Call it once, as a rule at the beginning of `main`. Libraries don't: it changes how the whole
-/// program waits. Where the environment variable `GOSCHED_STD` is 1, a program with the feature
-/// does it without this call. `GODEBUG=stdpark=0` has the call do nothing.
+/// Call this once, as a rule at the beginning of `main`. Libraries must not, because it changes how
+/// the whole program waits. If the environment variable `GOSCHED_STD` is 1, waits park in a program
+/// with the feature without this call. With `GODEBUG=stdpark=0` the call does nothing.
 ///
-/// A wait parks on a goroutine with [thread-locals of its own](crate#thread-locals), as they are by
-/// default, but not inside [`blocking`](crate::blocking), in a signal handler, or in a child of
-/// `fork`: there it blocks the thread, as without this call. `docs/any-crate.md` has the table of
-/// what parks and what doesn't.
+/// A wait parks on a goroutine with [thread-locals of its own](crate#thread-locals), which is the
+/// default. Inside [`blocking`](crate::blocking), in a signal handler, and in a child of `fork`, a
+/// wait blocks the thread, as without this call. `docs/any-crate.md` has a table of the calls that
+/// park and those that don't.
 ///
-/// Handlers of signals that the program installs from then on by `sigaction` or `signal` run on the
-/// thread's signal stack (`SA_ONSTACK`), as those that are there when the runtime starts do.
+/// Signal handlers that the program installs from then on by `sigaction` or `signal` run on the
+/// thread's signal stack (`SA_ONSTACK`). So do handlers that are there when the runtime starts.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -97,7 +97,7 @@ pub fn park_std_waits() -> io::Result<()> {
     }
     make_table()?;
     let pages: *mut c_void = ptr::from_ref(&PAGES).cast_mut().cast();
-    // SAFETY: the pages have nothing but the byte, for which 0 is right in a child.
+    // SAFETY: the pages contain only the byte, which is to be 0 in a child.
     if unsafe { libc::madvise(pages, size_of::<Pages>(), libc::MADV_WIPEONFORK) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -105,8 +105,8 @@ pub fn park_std_waits() -> io::Result<()> {
         // SAFETY: the handler stores to an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(leave_child_of_fork)) };
     }
-    // Pairs with go_live_if_wanted: a start of the runtime at this moment sees this, or is seen
-    // here.
+    // Pairs with go_live_if_wanted: if the runtime starts at this moment, either the start sees
+    // this, or this sees the start.
     fence(Ordering::SeqCst);
     if started() {
         go_live_if_wanted();
@@ -114,13 +114,14 @@ pub fn park_std_waits() -> io::Result<()> {
     Ok(())
 }
 
-/// Clears the mark in a child of `fork`, as the kernel does. An emulator may take the advice and
-/// not follow it.
+/// Clears the byte in a child of `fork`, as the kernel does. An emulator may accept the `madvise`
+/// and not follow it.
 unsafe extern "C" fn leave_child_of_fork() {
     PAGES.live.store(0, Ordering::Relaxed);
 }
 
-/// Goes live, if the program or the environment has asked for it. Once the runtime has started.
+/// Makes waits park, if the program or the environment has asked for it. Called when the runtime
+/// has started.
 pub(in crate::runtime) fn go_live_if_wanted() {
     fence(Ordering::SeqCst);
     if WANTED.load(Ordering::Relaxed) && !std_park_off() {
@@ -129,16 +130,16 @@ pub(in crate::runtime) fn go_live_if_wanted() {
     }
 }
 
-/// The running goroutine, if it may park here. None on a thread that isn't ours, which pays for one
-/// look at a thread-local.
+/// Returns the running goroutine, if it may park here. Returns none on a thread that isn't ours,
+/// which pays only for one look at a thread-local.
 #[inline(always)]
 pub(super) fn may_park() -> Option<&'static G> {
     let gp = getg()?;
     if live() { check(gp) } else { None }
 }
 
-/// Whether the caller is on a thread of ours, and waits park in this process: what a function of
-/// the C library's looks at before anything else. It takes no registers that have to be saved.
+/// Whether the caller is on a thread of ours, and waits park in this process. A function of the C
+/// library's checks this before anything else. The check uses no registers that have to be saved.
 #[inline(always)]
 pub(super) fn may_have_to_park() -> bool {
     live() && getg().is_some()
@@ -146,9 +147,10 @@ pub(super) fn may_have_to_park() -> bool {
 
 fn check(gp: &'static G) -> Option<&'static G> {
     let mp = gp.m.get()?;
-    // std keeps references to thread-locals across its waits, so they have to be the goroutine's. A
-    // handler on the signal stack isn't on the goroutine's, nor is code that has made a stack of
-    // its own, and that may have left a thread's state behind.
+    // std keeps references to thread-locals across its waits, so the thread-locals have to be the
+    // goroutine's. The goroutine must also be on its own stack: a handler on the signal stack
+    // isn't, nor is code that has made a stack of its own, which may have left a thread's state
+    // behind.
     let may = gp.ext.tp.get() != 0
         && gp.syscallsp.get() == 0
         && !gp.ext.system.get()
@@ -162,12 +164,13 @@ fn is_on(stack: Stack) -> bool {
     (stack.lo..stack.hi).contains(&stack_pointer())
 }
 
-/// Whether the caller may make goroutines ready, which takes locks of the runtime's: it holds none,
-/// and hasn't interrupted code that holds one, or that is between two steps on g0.
+/// Whether the caller may make goroutines ready, which takes locks of the runtime's. It may if it
+/// holds no such lock, and hasn't interrupted code that holds one, or that is between two steps on
+/// g0.
 pub(super) fn may_ready() -> bool {
     match this_m() {
         Some(mp) => mp.locks.get() == 0 && !is_on(mp.ext.gsignal.stack.get()),
-        // In a handler it may have interrupted the allocator, which a new thread for the goroutine
+        // A handler may have interrupted the allocator, which making a thread for the goroutine
         // needs.
         None => foreign_locks() == 0 && !on_signal_stack(),
     }
@@ -183,7 +186,7 @@ fn on_signal_stack() -> bool {
     }
 }
 
-/// `sigaction`: the C library's, but for the flag.
+/// `sigaction`, as the C library's, except that a handler gets `SA_ONSTACK`.
 ///
 /// # Safety
 /// As the C library's.
@@ -208,8 +211,8 @@ fn with_signal_stack(action: &libc::sigaction) -> libc::sigaction {
     moved
 }
 
-/// Notes that the program has handlers, if it has `any`: one of them may wake goroutines, so it is
-/// no certain deadlock if all of these wait.
+/// Notes that the program has handlers, if it has `any`. A handler may wake goroutines, so when all
+/// goroutines wait, a deadlock isn't certain.
 fn note_handlers(any: bool) {
     if any {
         sched().ext.handlers.store(true, Ordering::Relaxed);

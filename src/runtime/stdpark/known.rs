@@ -1,43 +1,43 @@
 //! Sockets that are *known*: a wait at one asks the kernel nothing, and arms nothing.
 //!
-//! Before a wait a call asks what the program has set, and arms the registration: three system
-//! calls. Most sockets are asked again and again, and the answers are the same. So a connection of
-//! TCP where two waits have found nothing set becomes known. From then on the kernel reports each
-//! change once (edge-triggered), whether somebody waits or not. The entry's word counts these
-//! events, and the calls that may have changed what was asked.
+//! Before a wait a call asks for the program's settings of the socket, and arms the registration:
+//! three system calls. Most sockets are asked again and again, with the same answers. So a TCP
+//! connection where two waits have found no settings becomes known. From then on the kernel reports
+//! each change once (edge-triggered), whether or not a goroutine waits. The entry's word counts
+//! these events, and the calls that may have changed the settings.
 //!
 //! ```text
 //! look at the word -> the call, which doesn't block -> lock: is the word the same? -> park
 //! ```
 //!
-//! What comes after the call has changed the word, or finds the goroutine on the list.
+//! An event after the call has either changed the word, or finds the goroutine on the list.
 //!
-//! - **The number alone has the description**, as far as calls were seen: the socket was made or
-//!   accepted here, and has no duplicate. The mode of one number is that of all others.
-//! - **The call that comes before a wait has found nothing.** An event was reported before that,
-//!   and a part of what was asked for may leave more.
+//! - **Only this number has the description**, as far as calls were seen: the socket was made or
+//!   accepted here, and has no duplicate. All numbers of a description share its mode.
+//! - **The call before a wait has found nothing.** If it had found a part of what it asked for,
+//!   more might be there, whose event was reported before.
 //! - **One goroutine for each direction** waits at a known socket, and none polls it. The kernel
-//!   reports a change once, and a second one would miss it. If one comes, the socket isn't known
-//!   any more.
-//! - **What isn't seen is heeded by a wait that lasts a second or two**: a system call by an
-//!   instruction, a change by a child. The wait begins anew then, and asks (`watch.rs`).
+//!   reports a change once, and a second goroutine would miss it. If a second one comes, the socket
+//!   isn't known any more.
+//! - **A wait notices unseen changes after a second or two**: system calls made by an instruction,
+//!   changes by a child. The wait then begins anew, and asks (`watch.rs`).
 //!
 //! `loom` checks this file (`tests/loom`).
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 
-/// The description is this number's alone, as far as calls were seen.
+/// No other number has the description, as far as calls were seen.
 const OWN: u32 = 1;
-/// A wait has found nothing set.
+/// A wait has found no settings.
 const ASKED: u32 = 2;
 const KNOWN: u32 = 4;
-/// The rest is a count.
+/// The unit of the count in the other bits.
 const STEP: u32 = 8;
 
-/// What is known of the description that a number has. All zero is nothing.
+/// The knowledge about a number's description. All zero, nothing is known.
 pub(super) struct Word(AtomicU32);
 
-/// What a word was at some time.
+/// The value that a word had at some time.
 #[derive(Clone, Copy)]
 pub(super) struct Look(u32);
 
@@ -51,20 +51,21 @@ impl Look {
         self.0 & OWN != 0
     }
 
-    /// Whether a wait has found nothing set.
+    /// Whether a wait has found no settings.
     pub(super) fn was_asked(self) -> bool {
         self.0 & ASKED != 0
     }
 }
 
 impl Word {
-    /// To be called before the call that a wait is for. Acquire: that call isn't made before.
+    /// Returns the present value. Called before the call that the wait is for. Acquire, so that the
+    /// call comes after the look.
     #[inline(always)]
     pub(super) fn look(&self) -> Look {
         Look(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether nothing has happened since.
+    /// Whether nothing has happened since the look.
     pub(super) fn is_still(&self, look: Look) -> bool {
         self.0.load(Ordering::Relaxed) == look.0
     }
@@ -72,38 +73,39 @@ impl Word {
     /// Keeps these flags, sets others, and counts.
     fn change(&self, keep: u32, set: u32) {
         let change = |word: u32| Some((word & (keep | !(STEP - 1))).wrapping_add(STEP) | set);
-        // Release pairs with look: the change was made before a caller sees that there was one.
+        // Release pairs with look: a caller that sees the new count comes after the change that it
+        // counts.
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, change);
     }
 
-    /// The kernel has reported something.
+    /// Counts an event that the kernel has reported.
     pub(super) fn count_event(&self) {
         self.change(STEP - 1, 0);
     }
 
-    /// The number has a new description, of a socket that was made or accepted.
+    /// Notes that the number has a new description, of a socket that was made or accepted.
     pub(super) fn begin(&self) {
         self.change(0, OWN);
     }
 
-    /// Something may be set by now: the next waits ask.
+    /// Makes the next waits ask again, as there may be settings by now.
     pub(super) fn ask_again(&self) {
         self.change(OWN, 0);
     }
 
-    /// The socket isn't to be known: other numbers have the description, too, or something is set.
-    /// Or the number is about to be another description's, or a `PollDesc` has it.
+    /// Notes that the socket can't be known: other numbers have the description, too, or there are
+    /// settings, or the number is about to get another description, or a `PollDesc` has it.
     pub(super) fn forget(&self) {
         self.change(0, 0);
     }
 
-    /// A wait has found nothing set, if nothing has happened since the look.
+    /// Notes that a wait has found no settings, if nothing has happened since the look.
     pub(super) fn note_asked(&self, look: Look) {
         self.set(look, ASKED);
     }
 
-    /// The socket is known from now on, unless something has happened since the look, and the
-    /// caller arms it so. With the entry's lock; says whether it is known.
+    /// Makes the socket known, unless something has happened since the look, and returns whether it
+    /// is. Then the caller arms the registration for all changes. The entry's lock is held.
     pub(super) fn make_known(&self, look: Look) -> bool {
         self.set(look, KNOWN)
     }

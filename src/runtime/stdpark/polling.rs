@@ -1,9 +1,9 @@
 //! A goroutine that polls descriptors: the cold halves of `symbols/polls.rs`. Each returns what the
 //! C library's function does.
 //!
-//! The kernel is asked without a wait, the goroutine waits for all of the descriptors, and the
-//! kernel is asked again: what is returned is always the kernel's answer. A call with a signal mask
-//! blocks its thread, as does one for more than [`MOST`] descriptors.
+//! A call asks the kernel without waiting, waits for all of the descriptors, and asks the kernel
+//! again. So the result is always the kernel's answer. A call with a signal mask blocks its thread,
+//! and so does a call for more than [`MOST`] descriptors.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -23,7 +23,7 @@ use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::stdpark::operation::{Pace, in_kernel};
 use crate::runtime::stdpark::time::{nanoseconds, sleep_for};
 
-/// The most descriptors that a goroutine waits for at once.
+/// The maximum number of descriptors that a goroutine waits for at once.
 const MOST: usize = 1024;
 
 /// The size of the kernel's signal masks.
@@ -33,13 +33,13 @@ const EINTR: isize = -libc::EINTR as isize;
 
 const NO_TIME: timespec = timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// How long a call waits at most.
+/// The time limit of a call.
 #[derive(Clone, Copy)]
 enum Patience {
     Forever,
-    /// So many nanoseconds; 0 doesn't wait.
+    /// A number of nanoseconds; with 0 the call doesn't wait.
     For(i64),
-    /// What the kernel refuses.
+    /// A limit that the kernel refuses.
     Invalid,
 }
 
@@ -57,11 +57,11 @@ impl Patience {
     }
 }
 
-/// Calls `attempt`, which doesn't wait, until it returns something else than 0, and calls `wait` in
-/// between. `plain` is the call as the program has made it.
+/// Calls `attempt`, which doesn't wait, until it doesn't return 0, and calls `wait` in between.
+/// `plain` is the call as the program has made it.
 ///
-/// A poll and a select that find nothing fail with `EINTR` if a signal comes at that moment, also
-/// where they don't wait. They are tried again.
+/// A poll or a select that finds nothing fails with `EINTR` if a signal comes at that moment, even
+/// if the call doesn't wait. Such a call is tried again.
 fn poll_until(
     patience: Patience,
     attempt: &dyn Fn() -> isize,
@@ -107,7 +107,7 @@ fn poll_until(
     }
 }
 
-/// Has the kernel poll, with a limit that it may change.
+/// Makes the kernel poll, with a limit that the kernel may change.
 ///
 /// # Safety
 /// As `ppoll`.
@@ -122,7 +122,7 @@ unsafe fn kernel_poll(
     unsafe { raw(libc::SYS_ppoll, [fds as usize, n as usize, limit as usize, mask as usize, MASK_SIZE, 0]) }
 }
 
-/// A limit in milliseconds as a time; negative is none.
+/// Returns a limit in milliseconds as a time, or none if it is negative.
 pub(super) fn time_of_milliseconds(ms: c_int) -> Option<timespec> {
     (ms >= 0).then(|| timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 })
 }
@@ -179,7 +179,7 @@ unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: &dyn 
     // SAFETY: as the caller says.
     let attempt = || unsafe { kernel_poll(fds, n, Some(NO_TIME), ptr::null()) };
     let wait = |gp, until| {
-        // SAFETY: as many as the caller says; the kernel has taken them.
+        // SAFETY: as many as the caller says; the kernel has accepted them.
         let fds = unsafe { std::slice::from_raw_parts(fds, n as usize) };
         match fds {
             [one] if one.fd >= 0 => {
@@ -200,7 +200,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// Has the kernel look at the sets, and change them.
+    /// Makes the kernel look at the sets, and change them.
     ///
     /// # Safety
     /// As `pselect6`.
@@ -212,10 +212,10 @@ impl Sets {
         unsafe { raw(libc::SYS_pselect6, args) }
     }
 
-    /// Copies of the sets. They have room for `n` descriptors, and perhaps for no more.
+    /// Returns copies of the sets, which have room for `n` descriptors, and perhaps for no more.
     ///
     /// # Safety
-    /// There are the sets.
+    /// The sets are there.
     #[inline(never)]
     unsafe fn copies(self, n: c_int) -> Copies {
         let mut copies = [None; 3];
@@ -229,10 +229,10 @@ impl Sets {
         copies
     }
 
-    /// What [`copies`](Self::copies) has returned, back.
+    /// Writes back the copies that [`copies`](Self::copies) has returned.
     ///
     /// # Safety
-    /// There are the sets.
+    /// The sets are there.
     #[inline(never)]
     unsafe fn restore(self, n: c_int, copies: &Copies) {
         for (set, copy) in [self.read, self.write, self.except].into_iter().zip(copies) {
@@ -247,7 +247,7 @@ impl Sets {
 /// Copies of the sets of a `select`, as words of bits.
 type Copies = [Option<[usize; WORDS]>; 3];
 
-/// The most words that a set has.
+/// The maximum number of words in a set.
 const WORDS: usize = libc::FD_SETSIZE / usize::BITS as usize;
 
 /// How many words of a set the kernel reads and writes for `n` descriptors.
@@ -255,7 +255,7 @@ fn words_of(n: c_int) -> usize {
     (n as usize).div_ceil(usize::BITS as usize)
 }
 
-/// What is in the sets, as `poll` has it.
+/// Returns the descriptors in the sets, in `poll`'s form.
 #[inline(never)]
 fn descriptors_of(n: c_int, sets: &Copies) -> Vec<pollfd> {
     let mut fds = Vec::new();
@@ -274,7 +274,7 @@ fn descriptors_of(n: c_int, sets: &Copies) -> Vec<pollfd> {
     fds
 }
 
-/// `pselect`. `limit` is the caller's own copy, as the kernel changes it.
+/// `pselect`. `limit` points to a copy that the caller has made, because the kernel changes it.
 ///
 /// # Safety
 /// As the C library's.
@@ -315,7 +315,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
     poll_until(patience, &attempt, &wait, &plain)
 }
 
-/// `select`, which says in `limit` how long is left.
+/// `select`, which leaves the remaining time in `limit`.
 ///
 /// # Safety
 /// As the C library's.
@@ -340,8 +340,8 @@ pub(super) unsafe fn select(n: c_int, sets: Sets, limit: *mut timeval) -> isize 
     result_of(ret)
 }
 
-/// `epoll_pwait`, and `epoll_wait`. The epoll instance is a descriptor that can be waited for like
-/// others.
+/// `epoll_pwait`, and `epoll_wait`. A goroutine can wait for an epoll instance like for other
+/// descriptors.
 ///
 /// # Safety
 /// As the C library's.

@@ -1,5 +1,5 @@
-//! What a goroutine does on a socket: the cold halves of `symbols/sockets.rs`. Each returns what
-//! the C library's function does.
+//! Calls of a goroutine on a socket: the cold halves of `symbols/sockets.rs`. Each returns what the
+//! C library's function does.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
@@ -44,8 +44,8 @@ pub(super) unsafe fn recvfrom(
     }))
 }
 
-/// Receives by `call`, which gets the flags. With `MSG_WAITALL` it blocks its thread: the kernel
-/// knows what ends such a call.
+/// Receives by `call`, which gets the flags. With `MSG_WAITALL` the call blocks its thread, because
+/// only the kernel knows what ends such a call.
 fn receive(fd: RawFd, flags: c_int, call: &dyn Fn(c_int) -> isize) -> isize {
     if flags & RECEIVES_AT_ONCE != 0 {
         return call(flags);
@@ -72,7 +72,7 @@ pub(super) unsafe fn recvmsg(fd: RawFd, msg: *mut msghdr, flags: c_int) -> isize
     }))
 }
 
-/// `recvmmsg`. With a time limit it blocks its thread.
+/// `recvmmsg`. A call with a time limit blocks its thread.
 ///
 /// # Safety
 /// As the C library's.
@@ -101,7 +101,7 @@ pub(super) unsafe fn recvmmsg(
     }
     result_of(match Operation::on(fd, What::Read) {
         None => call(0, flags),
-        // It waits until there are as many messages as there is room for.
+        // The call waits until it has as many messages as there is room for.
         Some(mut operation) => {
             let attempt = |done| call(done, flags | libc::MSG_DONTWAIT);
             operation.until_all(n as usize, &attempt, &|done| call(done, flags))
@@ -109,13 +109,13 @@ pub(super) unsafe fn recvmmsg(
     })
 }
 
-/// An operation that sends; none if the caller may not park, or if it doesn't wait.
+/// Returns an operation that sends, or none if the caller may not park, or the call doesn't wait.
 fn sending(fd: RawFd, flags: c_int) -> Option<Operation> {
     if flags & libc::MSG_DONTWAIT != 0 { None } else { Operation::on(fd, What::Write) }
 }
 
-/// The flags of the part of a send that comes when `done` bytes are sent. An end of the connection
-/// that comes in the middle raises no signal.
+/// Returns the flags for the rest of a send after `done` bytes. If the connection ends in the
+/// middle, no signal is raised.
 fn of_part(flags: c_int, done: usize) -> c_int {
     flags | libc::MSG_DONTWAIT | if done > 0 { libc::MSG_NOSIGNAL } else { 0 }
 }
@@ -140,7 +140,7 @@ pub(super) unsafe fn sendto(
         // SAFETY: as the caller says, with a part of the bytes.
         unsafe { raw(libc::SYS_sendto, args) }
     };
-    // It connects first, which the kernel has no other way to wait for.
+    // Such a call connects first, and only the kernel can wait for that.
     if flags & libc::MSG_FASTOPEN != 0 {
         return result_of(in_kernel(&|| call(0, flags)));
     }
@@ -163,8 +163,8 @@ pub(super) unsafe fn sendmsg(fd: RawFd, msg: *const msghdr, flags: c_int) -> isi
     result_of(unsafe { send_message(fd, msg, flags, 0) })
 }
 
-/// Sends what is left of a message when `sent` bytes of it are sent; returns how many are then, or
-/// the kernel's error if none are.
+/// Sends the rest of a message after its first `sent` bytes. Returns how many bytes were sent in
+/// all, or the kernel's error if none were.
 ///
 /// # Safety
 /// As `sendmsg`.
@@ -185,7 +185,7 @@ unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize)
             return plain(msg, flags);
         }
         with_rest(buffers, done, |rest| {
-            // What isn't bytes has gone with the first part.
+            // The control data has gone with the first part.
             let rest = msghdr {
                 msg_iov: rest.as_ptr().cast_mut(),
                 msg_iovlen: rest.len() as _,
@@ -202,7 +202,7 @@ unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize)
     if sent == 0 { ret } else { sent as isize + ret.max(0) }
 }
 
-/// A message and its buffers; none where the kernel is to say what is wrong with them.
+/// Returns a message and its buffers, or none if the kernel is to find an error in them.
 ///
 /// # Safety
 /// As `sendmsg`.
@@ -241,8 +241,8 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
             sent @ 1.. => {
                 done += sent as usize;
                 operation.progress();
-                // Only the last one can be sent in part, on a stream.
-                // SAFETY: one of the messages, as the caller says, which was sent.
+                // Only the last message can be sent in part, on a stream. SAFETY: one of the
+                // messages, as the caller says, which was sent.
                 let is_whole = unsafe { send_rest(fd, msgs.add(done - 1), flags) };
                 if !is_whole || done == n as usize {
                     break done as isize;
@@ -253,7 +253,7 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
     })
 }
 
-/// Sends what is left of a message; says whether all of it is sent then.
+/// Sends the rest of a message. Returns whether all of it is sent then.
 ///
 /// # Safety
 /// As `sendmmsg`.
@@ -270,10 +270,10 @@ unsafe fn send_rest(fd: RawFd, msg: *mut mmsghdr, flags: c_int) -> bool {
     }
 }
 
-/// How long others leave a goroutine between its poll and its accept, in nanoseconds.
+/// How many nanoseconds others wait for a goroutine that is between its poll and its accept.
 const TURN: i64 = 1_000_000;
 
-/// `accept4`, and `accept`. There is no way to have one call not wait, so the socket is polled
+/// `accept4`, and `accept`. No flag keeps a single call from waiting, so the socket is polled
 /// first. One goroutine at a time is between the poll and the call, and the others wait as if there
 /// were no connection. If another process takes the connection in between, the call blocks its
 /// thread, and the others go on after a while.
@@ -292,7 +292,7 @@ pub(super) unsafe fn accept4(
     // SAFETY: as the caller says.
     let plain = || unsafe { raw(libc::SYS_accept4, args) };
     let Some(mut operation) = Operation::on(fd, What::Accept) else { return result_of(plain()) };
-    // What is wrong with the call is the kernel's to say.
+    // A call with an error goes to the kernel, which reports the error.
     let is_right = || {
         flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == 0
             && option_of(fd, libc::SO_ACCEPTCONN) == Some::<c_int>(1)
@@ -301,12 +301,12 @@ pub(super) unsafe fn accept4(
     let attempt = || {
         let (since, begun) = (turn.load(Ordering::Relaxed), nanotime());
         let is_free = since == 0 || begun - since > TURN;
-        // Acquire and release: the poll comes after another's accept.
+        // Acquire and release: the poll comes after another goroutine's accept.
         if !is_free || turn.compare_exchange(since, begun, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return if is_nonblocking(fd) { plain() } else { EAGAIN };
         }
         let ret = if !is_ready(fd, libc::POLLIN) && is_right() { EAGAIN } else { hand_on(&plain) };
-        // Unless another has it by now.
+        // Fails if another goroutine has taken the turn by now.
         let _ = turn.compare_exchange(begun, 0, Ordering::Release, Ordering::Relaxed);
         ret
     };
@@ -317,9 +317,9 @@ pub(super) unsafe fn accept4(
     result_of(ret)
 }
 
-/// `connect`. There is no way to have one call not wait, so the socket doesn't block for a moment.
-/// It isn't connected, so hardly anybody else uses it then. A second call tells what has come of
-/// the first.
+/// `connect`. No flag keeps a single call from waiting, so the socket is made non-blocking for a
+/// moment. It isn't connected yet, so hardly any other code uses it then. A second call returns the
+/// result of the first.
 ///
 /// # Safety
 /// As the C library's.
@@ -344,13 +344,14 @@ pub(super) unsafe fn connect(fd: RawFd, addr: *const sockaddr, len: socklen_t) -
     result_of(match ret {
         IN_PROGRESS | ALREADY => loop {
             match operation.wait() {
-                // For nothing.
+                // A spurious wakeup.
                 Next::Again if !is_ready(fd, libc::POLLOUT) => {}
                 Next::Again | Next::Plain => break in_kernel(&plain),
                 Next::Return(ret) => break ret,
             }
         },
-        // A Unix socket whose listener has no room: the kernel doesn't report when it has.
+        // A Unix socket whose listener has no room. The kernel doesn't report when there is room
+        // again.
         EAGAIN => in_kernel(&plain),
         ret => ret,
     })

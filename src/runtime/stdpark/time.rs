@@ -1,10 +1,9 @@
 //! Sleeps and yields, and the clock and random numbers of an exploration: the cold halves of
 //! `symbols/time.rs`.
 //!
-//! In a run of an exploration the time and random numbers of a goroutine are the same each time, as
-//! far as the choices are the same. A goroutine that may not park waits in the kernel, whose time
-//! is the real one. So its clock is the kernel's, too: a wait until a time would never end
-//! otherwise.
+//! In an exploration, runs with the same choices give a goroutine the same time and random numbers.
+//! A goroutine that may not park waits in the kernel, by real time. So its clock is the kernel's,
+//! too: otherwise a wait until a time would never end.
 
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -18,20 +17,20 @@ use crate::runtime::sched::gosched::gosched;
 use crate::runtime::stdpark::gate::{live, may_park};
 use crate::runtime::time::sleep::time_sleep;
 
-/// The nanoseconds of a time; none if the kernel refuses it.
+/// Returns a time in nanoseconds, or none if the kernel refuses it.
 pub(super) fn nanoseconds(time: &libc::timespec) -> Option<i64> {
     let valid = time.tv_sec >= 0 && (0..1_000_000_000).contains(&time.tv_nsec);
     valid.then(|| time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
 }
 
-/// How long it is until `clock` says `time`, of a clock that a wait can be converted from. A step
-/// of the clock during the wait isn't followed.
+/// Returns how long it is until `clock` says `time`, or none for a clock that can't be converted. A
+/// wait doesn't follow a step of the clock meanwhile.
 pub(super) fn from_now(clock: libc::clockid_t, time: i64) -> Option<i64> {
     Some(time.saturating_sub(time_of_run(clock).or_else(|| clock_time(clock))?))
 }
 
-/// Sleeps as `clock_nanosleep` does, if it is a goroutine that may park here, and a sleep that the
-/// kernel takes; says whether it has slept. Nothing ends the sleep sooner.
+/// Sleeps as `clock_nanosleep` does, if the caller is a goroutine that may park here, and the
+/// kernel would accept the arguments. Returns whether it has slept. Nothing ends the sleep early.
 ///
 /// # Safety
 /// `request` is null or a time.
@@ -48,14 +47,15 @@ pub(super) unsafe fn sleep(clock: libc::clockid_t, flags: c_int, request: *const
     slept().is_some()
 }
 
-/// Sleeps for `ns` nanoseconds; lets others run if that is 0 or less. On a goroutine that may park.
+/// Sleeps for `ns` nanoseconds; if that is 0 or less, only lets others run. Called on a goroutine
+/// that may park.
 pub(super) fn sleep_for(ns: i64) {
     if ns <= 0 {
         // SAFETY: on a goroutine that may park, and has thread-locals of its own.
         return unsafe { gosched() };
     }
     let until = now().saturating_add(ns);
-    // A timer may fire a little before its time by another clock.
+    // By another clock, a timer may fire a little before its time.
     loop {
         let left = until.saturating_sub(now());
         if left <= 0 {
@@ -66,7 +66,7 @@ pub(super) fn sleep_for(ns: i64) {
     }
 }
 
-/// Lets others run, if it is a goroutine that may park here; says whether it is.
+/// Lets others run, if the caller is a goroutine that may park here. Returns whether it is.
 pub(super) fn yield_now() -> bool {
     let may = may_park().is_some();
     if may {
@@ -76,8 +76,8 @@ pub(super) fn yield_now() -> bool {
     may
 }
 
-/// What `clock_gettime` says in a run. Returns false, and has written nothing, where the caller has
-/// the kernel's time, or the clock doesn't follow the run's.
+/// `clock_gettime` in a run. Returns false, and writes nothing, if the caller's time is the
+/// kernel's, or the clock doesn't follow the run's.
 ///
 /// # Safety
 /// As the C library's.
@@ -90,11 +90,10 @@ pub(super) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> boo
     true
 }
 
-/// Puts the run's numbers in place of those that `getrandom` has returned, if the caller is in a
-/// run.
+/// Replaces the numbers that `getrandom` has returned by the run's, if the caller is in a run.
 ///
 /// # Safety
-/// There are as many bytes, which are the caller's.
+/// `buf` has `len` bytes, which belong to the caller.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn getrandom(buf: *mut c_void, len: usize) {

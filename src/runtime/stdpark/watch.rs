@@ -1,8 +1,8 @@
-//! Has waits at known sockets begin anew that have lasted a second or two: each asks again what
-//! the program has set, and arms the registration. What nobody has seen costs no more than that.
+//! Makes waits at known sockets that have lasted a second or two begin anew. Each asks again for
+//! the program's settings, and arms the registration. So an unseen change delays a wait by no more
+//! than that.
 //!
-//! A timer is set while goroutines wait at known sockets, and not once all of these have begun
-//! anew.
+//! A timer is set while goroutines wait at known sockets, until all of these waits have begun anew.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,14 +14,14 @@ use crate::runtime::data::timer::Timer;
 use crate::runtime::stdpark::descriptors::renew_waits;
 use crate::runtime::time::fire::{begin_timer, end_timer, fire_timer};
 
-/// How often waits are looked at, in nanoseconds.
+/// The time between two looks at the waits, in nanoseconds.
 const PERIOD: i64 = 1_000_000_000;
 
 /// Whether the timer is set.
 static SET: AtomicBool = AtomicBool::new(false);
 
-/// Sets the timer, unless it is set. To be called when the wait is on its entry's list: that
-/// entry's lock orders this and a look that hasn't found the wait.
+/// Sets the timer, unless it is set. To be called when the wait is on its entry's list: the entry's
+/// lock orders this call after a look that hasn't found the wait.
 pub(super) fn watch() {
     if !SET.load(Ordering::Relaxed) && !SET.swap(true, Ordering::Relaxed) {
         begin_timer(nanotime().saturating_add(period(PERIOD)), 0, timer_fired, ptr::null_mut());
@@ -33,7 +33,7 @@ unsafe extern "C" fn timer_fired(t: *mut c_void, seq: usize) {
     let t = unsafe { &*t.cast::<Timer>() };
     fire_timer(t, seq, |_| ());
     end_timer(t);
-    // Before it looks: a wait that it doesn't find sets the timer.
+    // Cleared before the look: a wait that the look doesn't find sets the timer again.
     SET.store(false, Ordering::Relaxed);
     if renew_waits() {
         watch();

@@ -9,11 +9,11 @@ use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 
-/// An event that comes once, or never. It must stay until the waits with it are over, and
+/// An event that comes once, or never. It must stay until the waits that use it are over, and
 /// [`cancel`](Self::cancel) has returned.
 pub(crate) struct Cancellation {
-    /// Has the rank of a timer's `send_lock`, which serves the same purpose: a wait that is over
-    /// waits until no thread is about to end it.
+    /// Has the rank of a timer's `send_lock`, which serves the same purpose: a wait doesn't return
+    /// while a thread is about to end it.
     lock: Mutex,
     came: Cell<bool>,
     /// The first waiter of the list.
@@ -29,7 +29,7 @@ struct Waiter {
     next: Cell<*const Waiter>,
 }
 
-// SAFETY: waits belong to no thread, and may be ended from any.
+// SAFETY: waits belong to no thread, and any thread may end them.
 unsafe impl Send for Cancellation {}
 // SAFETY: the flag, the list and its links are touched with the lock held.
 unsafe impl Sync for Cancellation {}
@@ -39,7 +39,8 @@ impl Cancellation {
         Cancellation { lock: Mutex::new(), came: Cell::new(false), first: Cell::new(ptr::null()) }
     }
 
-    /// Ends all waits, now and from now on. Can be called anywhere, any number of times.
+    /// Ends all waits that use this, and all later ones. Can be called anywhere, any number of
+    /// times.
     pub(crate) fn cancel(&self) {
         loop {
             lock_ranked(&self.lock, LockRank::TIMER_SEND);

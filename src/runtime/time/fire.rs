@@ -1,13 +1,13 @@
-//! Timers that do nothing any more once they are stopped or reset: those that feed a channel
-//! (`chan/timer_chan.rs`), call a function, or end a wait. Go has `sendLock` for it, since 1.23.
-//! And waits with a limit, which such a timer or a cancellation ends.
+//! Timers that have no effect once they are stopped or reset: those that feed a channel
+//! (`chan/timer_chan.rs`), call a function, or end a wait. Go has `sendLock` for this since 1.23.
+//! Also waits with a limit, which such a timer or a cancellation ends.
 //!
-//! A timer that has fired leaves its heap and releases the heap's lock, and only then does what it
-//! is for. Meanwhile its owner may stop it, reset it, or be gone. So each setting has a number,
-//! `seq`, which the timer takes along when it fires; to stop or reset it changes the number, and
-//! both sides hold `send_lock`. A timer that fires and finds another number comes too late and does
-//! nothing. As a timer's memory stays a timer ([`pool`](crate::runtime::mem::pool)), that holds for
-//! one that has another owner by then.
+//! A timer that has fired leaves its heap, and its function is called only after the heap's lock
+//! was released. Meanwhile the timer's owner may stop it, reset it, or be gone. So each setting has
+//! a number, `seq`, which the call gets as an argument. A stop or a reset changes the number, and
+//! both sides hold `send_lock`. A call that finds another number comes too late, and does nothing.
+//! As a timer's memory stays a timer ([`pool`](crate::runtime::mem::pool)), this works even if the
+//! timer has another owner by then.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -27,8 +27,8 @@ pub(in crate::runtime) fn locked<R>(t: &Timer, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Resets the timer; `f` gets the timer as its argument. Says whether the timer was set before:
-/// then that setting does nothing any more.
+/// Resets the timer; `f` gets the timer as its argument. Returns whether the timer was set before.
+/// If so, the old setting has no effect any more.
 pub(crate) fn set_timer(t: &'static Timer, when: i64, period: i64, f: TimerFn) -> bool {
     locked(t, || set_locked(t, when, period, f))
 }
@@ -39,7 +39,7 @@ pub(in crate::runtime) fn set_locked(t: &'static Timer, when: i64, period: i64, 
     t.ext.due.swap(when, Ordering::Relaxed) != 0
 }
 
-/// Stops the timer; says whether it was set: then it does nothing any more.
+/// Stops the timer. Returns whether it was set. If so, it has no effect any more.
 pub(crate) fn cancel_timer(t: &'static Timer) -> bool {
     locked(t, || cancel_locked(t))
 }
@@ -50,8 +50,8 @@ pub(in crate::runtime) fn cancel_locked(t: &'static Timer) -> bool {
     t.ext.due.swap(0, Ordering::Relaxed) != 0
 }
 
-/// For a timer without a period that has fired: calls `act` with its waiter, unless the timer was
-/// stopped or reset since.
+/// Calls `act` with the waiter of a timer that has fired, unless the timer was stopped or reset
+/// since. For a timer without a period.
 pub(crate) fn fire_timer<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void) -> R) -> Option<R> {
     locked(t, || {
         let current = t.seq.load(Ordering::Relaxed) == seq && t.ext.due.load(Ordering::Relaxed) != 0;
@@ -62,11 +62,11 @@ pub(crate) fn fire_timer<R>(t: &Timer, seq: usize, act: impl FnOnce(*mut c_void)
     })
 }
 
-/// A new timer, set for the first time. `waiter`, which [`fire_timer`] passes on, must stay until
-/// the timer is cancelled.
+/// Takes a timer from the pool, and sets it. `waiter`, which [`fire_timer`] passes on, must stay
+/// until the timer is cancelled.
 pub(crate) fn begin_timer(when: i64, period: i64, f: TimerFn, waiter: *mut c_void) -> &'static Timer {
     let t = acquire_timer();
-    // As its last user's, the timer may still be about to fire, and hold this lock.
+    // For its last user, the timer may still be about to fire, with this lock held.
     locked(t, || {
         t.seq.store(t.seq.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         t.when.set(when);
@@ -80,7 +80,7 @@ pub(crate) fn begin_timer(when: i64, period: i64, f: TimerFn, waiter: *mut c_voi
     t
 }
 
-/// Stops the timer, and gives it back.
+/// Stops the timer, and gives it back to the pool.
 pub(crate) fn end_timer(t: &'static Timer) {
     cancel_timer(t);
     release_timer(t);
@@ -95,9 +95,9 @@ pub(crate) enum Limit<'a> {
     Canceled(&'a Cancellation),
 }
 
-/// Calls `sleep`, which waits until it is woken. If the limit comes first, `give_up` is called. It
-/// takes the waiter out of the place where wakers find it. If the waiter was still there, `give_up`
-/// returns a function that wakes it.
+/// Calls `sleep`, which waits until it is woken. If the limit comes first, `give_up` is called,
+/// which takes the waiter out of the place where wakers find it. If the waiter was still there,
+/// `give_up` returns a function that wakes the waiter.
 ///
 /// # Safety
 /// `give_up` may be called, on any thread, before `sleep` or while `sleep` runs, but not after
@@ -126,7 +126,7 @@ unsafe extern "C" fn time_is_over<G: Fn() -> Option<W>, W: FnOnce()>(t: *mut c_v
     let t = unsafe { &*t.cast::<Timer>() };
     let wake = fire_timer(t, seq, |give_up| {
         // SAFETY: this is the `give_up` of with_limit, which keeps it until end_timer has returned.
-        // fire_timer calls this only before that.
+        // fire_timer calls this closure only before that.
         let give_up = unsafe { &*give_up.cast::<G>() };
         give_up()
     });

@@ -1,15 +1,15 @@
 //! Starting, stopping and resetting timers, on any P. The upper half of Go's `time.go`, and the
 //! base of its package `time`.
 //!
-//! A timer is started on the P of its starter, a goroutine or a thread that has become one, which
-//! keeps that P meanwhile. Stopping a timer works on any thread.
+//! A timer is started on the P of its starter, which keeps the P meanwhile. The starter is a
+//! goroutine, or a thread that has become one. Any thread can stop a timer.
 //!
 //! - A timer that is stopped stays in its heap, marked. A timer that is reset gets its new time
 //!   beside the old. The next holder of the heap's lock puts the heap in order.
-//! - A timer that is due earlier than before ends the poll in progress if that would sleep longer.
-//! - When a timer has fired and the heap is unlocked, its owner may stop it or be gone. `fire.rs`
-//!   ensures that a stopped timer has no effect: each setting has a number, and both sides hold
-//!   `send_lock`.
+//! - Setting a timer to an earlier time ends the poll in progress if the poll would sleep longer.
+//! - When a timer has fired and the heap is unlocked, the timer's owner may stop it or be gone.
+//!   `fire.rs` ensures that a stopped timer has no effect: each setting has a number, and both
+//!   sides hold `send_lock`.
 //!
 //! # Files
 //!

@@ -1,5 +1,4 @@
-//! Starting, stopping and setting timers, on whatever P they are: Go's `addtimer`, `deltimer` and
-//! `modtimer`.
+//! Starting, stopping and setting timers, on any P: Go's `addtimer`, `deltimer` and `modtimer`.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -19,10 +18,10 @@ use crate::runtime::p::timer::bad_timer;
 use crate::runtime::p::timer_heap::{cleantimers, doaddtimer};
 use crate::runtime::sched::poll::wake_net_poller;
 
-/// Throws unless a timer can fire at `when` and each `period`.
+/// Throws unless a timer can fire at `when`, and then every `period`.
 fn check_times(when: i64, period: i64) {
     if when <= 0 {
-        // 0 stands for no time, and nothing is due before that.
+        // 0 stands for no time, and no timer is due before that.
         throw("timer when must be positive");
     }
     if period < 0 {
@@ -30,8 +29,9 @@ fn check_times(when: i64, period: i64) {
     }
 }
 
-/// The P of `mp`, which acquirem keeps there. For a goroutine that has lost its P it is the first
-/// one, which never goes, and may be idle. For one of an exploration it is that of the clock.
+/// Returns the P of `mp`, which acquirem keeps there. For a goroutine that has lost its P, returns
+/// the first P, which is never destroyed, and may be idle. In an exploration, returns the P of its
+/// clock.
 fn held_p(mp: Option<&'static M>) -> &'static P {
     if let Some(clock) = timers_p() {
         return clock;
@@ -43,13 +43,13 @@ fn held_p(mp: Option<&'static M>) -> &'static P {
     })
 }
 
-/// Puts a timer into the heap of `pp`, whose lock is held, and which is the P of `mp`, or the first
-/// one.
+/// Puts a timer into the heap of `pp`, whose lock is held. `pp` is the P that [`held_p`] has
+/// returned.
 fn put_timer(mp: Option<&'static M>, pp: &'static P, t: &'static Timer) {
     doaddtimer(pp, t);
     if mp.is_some_and(|mp| mp.p.is_null()) {
-        // It may be idle, and be known to have no timers. With its lock held: see
-        // update_timer_p_mask.
+        // The P may be idle, and be missing from the set of P's that may have timers. The heap's
+        // lock is held: see update_timer_p_mask.
         procs().timerp_mask.set(pp.id.get());
     }
 }
@@ -71,16 +71,17 @@ pub(crate) fn addtimer(t: &'static Timer) {
     releasem(mp);
 }
 
-/// Marks a timer as deleted: it may be in another P's heap, and whoever looks at that next takes it
-/// out. Says whether it was active, and so won't fire. Go's `deltimer`.
+/// Marks a timer as deleted. It may be in another P's heap, and the next thread that works on that
+/// heap takes it out. Returns whether the timer was active, and so won't fire. Go's `deltimer`.
 pub(crate) fn deltimer(t: &'static Timer) -> bool {
     loop {
         match t.status.load(Ordering::Acquire) {
             s @ (TIMER_WAITING | TIMER_MODIFIED_LATER | TIMER_MODIFIED_EARLIER) => {
-                // Not to be preempted in MODIFYING, for which others spin.
+                // Not preempted in MODIFYING, because other threads spin until that state ends.
                 let mp = acquirem();
                 if t.cas(s, TIMER_MODIFYING) {
-                    // While the timer is ours: once it is deleted, another may take it out.
+                    // Read while the timer is ours: once it is deleted, another thread may take it
+                    // out.
                     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
                     t.settle(TIMER_MODIFYING, TIMER_DELETED);
                     tpp.deleted_timers.fetch_add(1, Ordering::SeqCst);
@@ -96,7 +97,7 @@ pub(crate) fn deltimer(t: &'static Timer) -> bool {
     }
 }
 
-/// Sets all of a timer, whatever its state; says whether it was active. Go's `modtimer`.
+/// Sets all values of a timer, whatever its state. Returns whether it was active. Go's `modtimer`.
 pub(crate) fn modtimer(
     t: &'static Timer,
     when: i64,
@@ -130,7 +131,7 @@ pub(crate) fn modtimer(
     t.seq.store(seq, Ordering::Relaxed);
 
     if matches!(status, TIMER_NO_STATUS | TIMER_REMOVED) {
-        // The timer is in no heap: as addtimer.
+        // The timer is in no heap, so this does what addtimer does.
         t.when.set(when);
         let pp = held_p(mp);
         lock(&pp.timers_lock);
@@ -142,7 +143,7 @@ pub(crate) fn modtimer(
         return false;
     }
 
-    // The timer is in a heap, perhaps another P's, which would be out of order if `when` changed
+    // The timer is in a heap, perhaps another P's. The heap would be out of order if `when` changed
     // now.
     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
     if status == TIMER_DELETED {
@@ -167,8 +168,8 @@ pub(crate) fn resettimer(t: &'static Timer, when: i64) -> bool {
     modtimer(t, when, t.period.get(), t.f.get(), t.arg.get(), t.seq.load(Ordering::Relaxed))
 }
 
-/// Notes that a timer of `pp` is to be moved to `nextwhen`, which is earlier than it was. Without
-/// the lock. Go's `updateTimerModifiedEarliest`.
+/// Notes that a timer of `pp` is to be moved to `nextwhen`, an earlier time. Needs no lock. Go's
+/// `updateTimerModifiedEarliest`.
 fn update_timer_modified_earliest(pp: &P, nextwhen: i64) {
     let earliest = &pp.timer_modified_earliest;
     let earlier = |old| (old == 0 || old >= nextwhen).then_some(nextwhen);

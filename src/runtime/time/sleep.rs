@@ -1,5 +1,5 @@
-//! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`. And from a `Duration` or an
-//! `Instant` to the nanoseconds that timers count in: Go's `when`, in `time/sleep.go`.
+//! Putting a goroutine to sleep: Go's `timeSleep`, in `time.go`. Also converts a `Duration` or an
+//! `Instant` to a timer's nanoseconds: Go's `when`, in `time/sleep.go`.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -36,8 +36,8 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
     });
     gp.timer.set(Some(t));
     if timers_p().is_some() {
-        // On the clock of an exploration, which goes on when this goroutine has left. On g0 it
-        // isn't known whose it is.
+        // The timer is on the clock of an exploration, which advances only when this goroutine has
+        // left. On g0 it wouldn't be known whose timer it is.
         resettimer(t, t.nextwhen.get());
         // SAFETY: as below; the timer has been started.
         unsafe { gopark_on(gp, mp, None, ptr::null_mut(), WaitReason::Sleep, TraceBlockReason::Sleep, 1) };
@@ -45,15 +45,15 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
     }
     // SAFETY: `gp` is the running goroutine and `mp` its M. reset_for_sleep doesn't touch its
     // stack, doesn't park or unwind, and returns true; the timer makes it ready. The caller keeps
-    // no thread-local's.
+    // no thread-local's address.
     unsafe {
         let (reason, trace_reason) = (WaitReason::Sleep, TraceBlockReason::Sleep);
         gopark_on(gp, mp, Some(reset_for_sleep), t.as_arg(), reason, trace_reason, 1);
     }
 }
 
-/// Starts the timer of a goroutine that has parked: started before, it might fire first, and find
-/// the goroutine running. Go's `resetForSleep`.
+/// Starts the timer of a goroutine that has parked. If it were started before, it might fire first,
+/// and find the goroutine running. Go's `resetForSleep`.
 unsafe extern "C" fn reset_for_sleep(_gp: *mut G, t: *mut c_void) -> bool {
     // SAFETY: gopark passes what time_sleep gave it, a timer, and timers are never freed.
     let t: &'static Timer = unsafe { &*t.cast() };
@@ -67,18 +67,18 @@ unsafe extern "C" fn goroutine_ready(gp: *mut c_void, _seq: usize) {
     goready(unsafe { &*gp.cast::<G>() });
 }
 
-/// The time `ns` nanoseconds from now, or the end of time if that is earlier. Go's `when`, in
-/// `time/sleep.go`.
+/// Returns the time `ns` nanoseconds from now, or the end of time if that is earlier. Go's `when`,
+/// in `time/sleep.go`.
 pub(crate) fn when(ns: i64) -> i64 {
     now().saturating_add(ns)
 }
 
-/// A duration in nanoseconds, 292 years at most.
+/// Returns a duration in nanoseconds, at most 292 years.
 pub(crate) fn nanos(d: Duration) -> i64 {
     i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// How long it is until `deadline`, zero if that has passed.
+/// Returns the time until `deadline`, or zero if the deadline has passed.
 pub(crate) fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(instant_now())
 }

@@ -11,63 +11,65 @@ use crate::runtime::tls::glibc;
 use crate::runtime::tls::glibc::{Glibc, KEYS_IN_BLOCK, KeyData, ResState, Resolver};
 use crate::runtime::tls::keys::{BLOCKS, Keys};
 
-/// Numbers for `pthread` to tell threads apart by, as it does for recursive mutexes. No thread of
-/// the system has such a large number, and the two highest bits mark waiters.
+/// The range of goroutines' thread numbers. `pthread` tells threads apart by such numbers, for
+/// recursive mutexes. No thread of the system has such a large number, and the two highest bits
+/// mark waiters.
 const FIRST_TID: u32 = 1 << 22;
 const LAST_TID: u32 = (1 << 30) - 1;
 
-/// The number of the goroutine with this goid. The last goroutine with that number has ended long
-/// since.
+/// Returns the number of the goroutine with this goid. The last goroutine with the same number has
+/// ended long ago.
 fn tid(goid: u64) -> u32 {
     FIRST_TID + (goid % u64::from(LAST_TID - FIRST_TID + 1)) as u32
 }
 
-/// Offsets of the fields that follow `tid` in glibc's control block: a word that isn't used, and
-/// the head of the list of robust mutexes that the thread has locked.
+/// Offsets, from `tid`, of the fields that follow it in glibc's control block: a word that isn't
+/// used, and the head of the list of robust mutexes that the thread has locked.
 const ROBUST_PREV: usize = 8;
 const ROBUST_LIST: usize = 16;
 const ROBUST_OFFSET: usize = 24;
 const ROBUST_PENDING: usize = 32;
-/// The fields that follow up to the values of keys: handlers of cancellation, and whether
+/// The offset of the next fields, up to the values of keys: handlers of cancellation, and whether
 /// cancellation is on.
 const CANCELLATION: usize = 40;
 
-/// The thread's own fields before the first one, on x86-64, for libraries of transactional memory.
+/// Fields of the thread's near the start of the control block, on x86-64, for libraries of
+/// transactional memory.
 const TRANSACTIONS: std::ops::Range<usize> = if TLS_BELOW { 80..112 } else { 0..0 };
 
 /// The locale of the program: `locale.h`.
 const LC_GLOBAL_LOCALE: libc::locale_t = ptr::without_provenance_mut(-1_isize as usize);
 
 impl Glibc {
-    /// The thread pointer of a block that ends at `hi`.
+    /// Returns the thread pointer of a block that ends at `hi`.
     fn pointer_below(&self, hi: usize) -> usize {
         let above = if TLS_BELOW { self.sizeof_pthread } else { self.static_size };
         (hi - above) & !(self.static_align - 1)
     }
 
-    /// Where the block with this thread pointer begins.
+    /// Returns where the block with this thread pointer begins.
     fn begin(&self, tp: usize) -> usize {
         if TLS_BELOW { tp + self.sizeof_pthread - self.static_size } else { tp - self.sizeof_pthread }
     }
 
-    /// The most that a block takes. Some bytes are left over above it, as its end is a multiple of
-    /// 64 and the thread pointer may have to be a multiple of more.
+    /// Returns the maximum size of a block. Some bytes above the block may be unused: its end is a
+    /// multiple of 64, and the thread pointer may have to be a multiple of a larger number.
     pub(super) fn size(&self) -> usize {
         // On x86-64 glibc counts struct pthread as static TLS, too.
         let pthread = if TLS_BELOW { 0 } else { self.sizeof_pthread };
         (self.static_size + pthread + self.static_align).next_multiple_of(64) - 64
     }
 
-    /// `struct pthread` of the block with this thread pointer.
+    /// Returns the `struct pthread` of the block with this thread pointer.
     pub(super) fn pthread(&self, tp: usize) -> *mut u8 {
         ptr::with_exposed_provenance_mut(if TLS_BELOW { tp } else { tp - self.sizeof_pthread })
     }
 
     /// Makes a block that ends at `hi`, for a thread that runs `gp`, and returns its thread
-    /// pointer. Fails without memory.
+    /// pointer. Fails if there is no memory.
     ///
     /// # Safety
-    /// The memory below `hi` is the caller's.
+    /// The memory below `hi` belongs to the caller.
     pub(super) unsafe fn make(&self, hi: usize, gp: *mut G) -> io::Result<usize> {
         let tp = self.pointer_below(hi);
         let pthread = self.pthread(tp);
@@ -81,7 +83,7 @@ impl Glibc {
         if made.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        // SAFETY: a control block, as glibc has made it, and the caller's.
+        // SAFETY: a control block that glibc has made, and that belongs to the caller.
         unsafe {
             self.fill(tp);
             set_g(tp, gp);
@@ -89,10 +91,10 @@ impl Glibc {
         Ok(tp)
     }
 
-    /// Writes into a control block what `pthread_create` writes.
+    /// Fills a control block as `pthread_create` does.
     ///
     /// # Safety
-    /// `tp` is that of a new block.
+    /// `tp` is the thread pointer of a new block.
     unsafe fn fill(&self, tp: usize) {
         let (own, new) = (self.pthread(thread_pointer()).cast_const(), self.pthread(tp));
         // SAFETY: fields of this thread's control block, and of the new one, aligned as they are
@@ -108,17 +110,17 @@ impl Glibc {
                 word.write(addr);
                 word.add(2).write(addr);
             }
-            // In a fork's child the C library takes the thread that has forked off its lists.
+            // In the child of a fork, the C library takes the thread that has forked off its lists.
             let list = new.add(self.list);
             list.cast::<[*mut u8; 2]>().write([list, list]);
             self.forget(tp);
             let offset = self.tid + ROBUST_OFFSET;
             new.add(offset).cast::<usize>().write(own.add(offset).cast::<usize>().read());
-            // The first block of the keys' values stands before the table of blocks.
+            // The first block of the keys' values is in front of the table of blocks.
             let specific = new.add(self.specific);
             specific.cast::<*mut u8>().write(new.add(self.first_keys()));
             if let Some(rseq) = self.rseq {
-                // Not registered: code that asks for the processor asks the kernel.
+                // rseq isn't registered, so code that asks for the processor asks the kernel.
                 let rseq = ptr::with_exposed_provenance_mut::<u8>(tp.wrapping_add_signed(rseq));
                 rseq.cast::<[i32; 2]>().write([0, -1]);
             }
@@ -129,20 +131,20 @@ impl Glibc {
         }
     }
 
-    /// Forgets what a thread has left in its control block and a new thread doesn't find there, but
-    /// for the values of keys, which go when the thread ends.
+    /// Clears the parts of a control block that a thread has changed, as they are in a new thread.
+    /// The values of keys aren't among them: they are cleared when the thread ends.
     ///
     /// # Safety
     /// As [`reset`](Self::reset).
     unsafe fn forget(&self, tp: usize) {
         let pthread = self.pthread(tp);
-        // SAFETY: fields of the control block. The values of keys stand between these and
+        // SAFETY: fields of the control block. The values of keys are between these fields and
         // `specific`.
         unsafe {
             ptr::write_bytes(pthread.add(TRANSACTIONS.start), 0, TRANSACTIONS.len());
             let tid = pthread.add(self.tid);
-            // A robust mutex that the thread still has locked isn't the next thread's, and may be
-            // gone.
+            // A robust mutex that the thread still has locked doesn't belong to the next thread,
+            // and may be gone.
             let robust = tid.add(ROBUST_LIST);
             tid.add(ROBUST_PREV).cast::<*mut u8>().write(robust);
             robust.cast::<*mut u8>().write(robust);
@@ -151,16 +153,16 @@ impl Glibc {
         }
     }
 
-    /// The offset of the first block of the keys' values in the control block.
+    /// Returns the offset of the first block of the keys' values in the control block.
     fn first_keys(&self) -> usize {
         self.specific - KEYS_IN_BLOCK * size_of::<KeyData>()
     }
 
-    /// Makes TLS as it is in a new thread that runs `gp`, but for the C library's own. Of that, the
-    /// goroutine itself resets the visible part, at its beginning and its end.
+    /// Makes the TLS as it is in a new thread that runs `gp`, except the C library's own TLS. The
+    /// goroutine itself resets the visible part of that, at its beginning and its end.
     ///
     /// # Safety
-    /// The block is the caller's, and no thread has its thread pointer.
+    /// The block belongs to the caller, and no thread has its thread pointer.
     unsafe fn reset(&self, tp: usize, gp: *mut G) {
         for module in self.modules.iter().filter(|module| !module.is_libc) {
             let at: *mut u8 = ptr::with_exposed_provenance_mut(tp.wrapping_add_signed(module.offset));
@@ -178,33 +180,33 @@ impl Glibc {
         }
     }
 
-    /// Names the thread of a block, for the eyes of `pthread`, by its goroutine's goid.
+    /// Sets the number of a block's thread, by which `pthread` knows it, from its goroutine's goid.
     ///
     /// # Safety
-    /// The block is the caller's.
+    /// The block belongs to the caller.
     pub(super) unsafe fn rename(&self, tp: usize, goid: u64) {
         // SAFETY: a field of the control block.
         unsafe { self.pthread(tp).add(self.tid).cast::<u32>().write(tid(goid)) };
     }
 
-    /// The number of loads and unloads of libraries with TLS when the block's vector of modules was
-    /// brought up to date.
+    /// Returns how many times libraries with TLS had been loaded or unloaded when the block's
+    /// vector of modules was last updated.
     ///
     /// # Safety
     /// As [`reset`](Self::reset).
     pub(super) unsafe fn generation_of(&self, tp: usize) -> usize {
-        // SAFETY: the vector begins with it.
+        // SAFETY: the vector begins with this number.
         unsafe { (*dtv(tp).read())[0] }
     }
 
-    /// The address of the TLS of the module with this number, as the block's vector says. It is
-    /// outside of the block, or null, if the TLS isn't in the block.
+    /// Returns the address of the TLS of the module with this number, from the block's vector. If
+    /// the TLS isn't in the block, the address is outside of the block, or null.
     ///
     /// # Safety
     /// As [`reset`](Self::reset).
     pub(super) unsafe fn tls_of_module(&self, tp: usize, number: usize) -> usize {
         // SAFETY: the vector has its length before its first word, and a pair for each module,
-        // whose first word is the place.
+        // whose first word is the address.
         unsafe {
             let vector = dtv(tp).read();
             if number <= vector.sub(1).cast::<usize>().read() { (*vector.add(number))[0] } else { 0 }
@@ -217,7 +219,7 @@ impl Glibc {
     /// As [`reset`](Self::reset).
     unsafe fn has_more(&self, tp: usize) -> bool {
         // SAFETY: the vector has its length before its first word, and a pair for each module,
-        // whose second word says what is to be freed.
+        // whose second word is the memory to free.
         unsafe {
             if Some(self.generation_of(tp)) == self.generation {
                 return false;
@@ -228,21 +230,21 @@ impl Glibc {
         }
     }
 
-    /// Runs the destructors of this thread's thread-locals, as the end of a thread does, and gives
-    /// up what the C library has kept for the thread.
+    /// Runs the destructors of this thread's thread-locals, as the end of a thread does, and frees
+    /// what the C library keeps for the thread.
     ///
     /// # Safety
-    /// On the block's own goroutine, of which nothing runs any more.
+    /// To be called on the block's own goroutine, when none of its code runs any more.
     pub(super) unsafe fn run_destructors(&self) {
         let pthread = self.pthread(thread_pointer());
-        // SAFETY: the table of blocks, each null or of `KEYS_IN_BLOCK`; the flag whether any was
-        // used follows.
+        // SAFETY: the table of blocks, each null or of `KEYS_IN_BLOCK` values. The flag that says
+        // whether any was used follows.
         let keys = unsafe {
             let table = pthread.add(self.specific).cast::<[*mut KeyData; BLOCKS]>();
             Keys { table, used: table.add(1).cast() }
         };
-        // SAFETY: the destructors are to be run now, as the caller says. A key's destructor may
-        // make more values.
+        // SAFETY: the destructors are to be run now, as the caller says. The destructor of a key
+        // may set more values.
         unsafe {
             (self.call_tls_dtors)();
             if keys.run_destructors(self.keys) {
@@ -253,7 +255,7 @@ impl Glibc {
         }
     }
 
-    /// Gives up what the C library has kept for this thread and would show to the next: an error of
+    /// Frees what the C library keeps for this thread and would show to the next: an error of
     /// `dlopen`, and connections of the resolver.
     ///
     /// # Safety
@@ -261,7 +263,7 @@ impl Glibc {
     unsafe fn end_of_libc(&self, pthread: *mut u8) {
         let error =
             |offset| ptr::with_exposed_provenance::<usize>(thread_pointer().wrapping_add_signed(offset));
-        // SAFETY: the word is this thread's. The first call returns an error that nobody has asked
+        // SAFETY: the word is this thread's. The first call returns an error that was never asked
         // for, and the second frees it. The resolver's state is this thread's own.
         unsafe {
             if self.dl_error.is_none_or(|offset| error(offset).read() != 0) && !libc::dlerror().is_null() {
@@ -272,39 +274,41 @@ impl Glibc {
                 if (*state).nscount != 0 {
                     close(state);
                 }
-                // As at a thread's end: not initialized any more.
+                // As at a thread's end, the state isn't initialized any more.
                 (*state).options = 0;
             }
         }
     }
 }
 
-/// Sets the runtime's own thread-local, the running G. `gogo` sets it, too, but after the thread
-/// pointer, and a signal may come in between.
+/// Sets the runtime's own thread-local, the running G. `gogo` sets it, too, but only after the
+/// thread pointer, and a signal may come in between.
 ///
 /// # Safety
-/// The block with this thread pointer is the caller's.
+/// The block with this thread pointer belongs to the caller.
 unsafe fn set_g(tp: usize, gp: *mut G) {
     let at = tp.wrapping_add_signed(g_offset());
-    // SAFETY: the word is in the block, as the library with this code was there from the start.
+    // SAFETY: the word is in the block, because the library with this code was there from the
+    // start.
     unsafe { ptr::with_exposed_provenance_mut::<*mut G>(at).write(gp) };
 }
 
-/// The address of the pointer to the block's vector of modules.
+/// Returns the address of the pointer to the block's vector of modules.
 fn dtv(tp: usize) -> *mut *mut [usize; 2] {
     let word = if TLS_BELOW { 1 } else { 0 };
     ptr::with_exposed_provenance_mut::<*mut [usize; 2]>(tp).wrapping_add(word)
 }
 
-/// How much of a home a block takes, at most.
+/// Returns the maximum number of bytes of a home that a block takes.
 pub(in crate::runtime) fn block_size() -> usize {
     glibc().map_or(0, Glibc::size)
 }
 
-/// Makes the thread-locals of a dead `gp` those of a new thread. Fails without memory.
+/// Makes the thread-locals of a dead `gp` those of a new thread. Fails if there is no memory.
 pub(in crate::runtime) fn renew(gp: &'static G) -> io::Result<()> {
     let Some(glibc) = glibc() else { throw("tls: not available") };
-    // SAFETY: what is between the stack and the G is the block's; the G is dead, so nobody uses it.
+    // SAFETY: the memory between the stack and the G is the block's; the G is dead, so no code uses
+    // it.
     unsafe {
         if gp.ext.tp.get() != 0 && glibc.has_more(gp.ext.tp.get()) {
             free(gp);
@@ -317,13 +321,14 @@ pub(in crate::runtime) fn renew(gp: &'static G) -> io::Result<()> {
     Ok(())
 }
 
-/// Frees what the block of a dead G has outside of the block, if the G has one.
+/// Frees the memory that the block of a dead G has elsewhere, if the G has a block.
 pub(in crate::runtime) fn free(gp: &G) {
     let tp = gp.ext.tp.replace(0);
     if tp != 0
         && let Some(glibc) = glibc()
     {
-        // SAFETY: allocate_tls has made the block, in memory that it was given; nobody uses it.
+        // SAFETY: allocate_tls has made the block, in memory that it was given; no code uses the
+        // block.
         unsafe { (glibc.deallocate_tls)(ptr::with_exposed_provenance_mut::<c_void>(tp), false) };
     }
 }
@@ -341,13 +346,13 @@ unsafe extern "C" {
     fn __h_errno_location() -> *mut c_int;
 }
 
-/// Names the thread that a goroutine with thread-locals of its own is after the goroutine, and
-/// resets the C library's locale and errors, which are the last goroutine's. Assembly calls this
-/// when the goroutine begins.
+/// Sets the thread number of a goroutine with thread-locals of its own, and resets the C library's
+/// locale and errors, which the last goroutine has left. Assembly calls this when the goroutine
+/// begins.
 #[unsafe(no_mangle)]
 extern "C" fn gosched_init_libc_thread() {
     let Some(glibc) = glibc() else { throw("tls: not available") };
-    // SAFETY: the block is the running goroutine's; the global locale is always there.
+    // SAFETY: the block belongs to the running goroutine; the global locale is always there.
     unsafe {
         let goid = getg().map_or(0, |gp| gp.goid.get());
         glibc.rename(thread_pointer(), goid);

@@ -1,5 +1,5 @@
-//! Tries a block out, before there is a goroutine that has one; and finds the words that malloc
-//! keeps for a thread.
+//! Tries out a block, before any goroutine has one. Also finds the words that malloc keeps for a
+//! thread.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -14,15 +14,15 @@ use crate::runtime::arch::{init_thread_pointer, set_malloc_words, thread_pointer
 use crate::runtime::tls::Failure;
 use crate::runtime::tls::glibc::{Glibc, Module};
 
-/// Notes what a block has. Fails, with the reason, if it isn't what it should be; or for want of
-/// memory.
+/// Notes the contents of a block. Fails, with the reason, if they aren't as expected, or for want
+/// of memory.
 pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
     init_thread_pointer();
     let memory = MmapOptions::new().len(glibc.size()).map_anon().map_err(Failure::Error)?;
     let hi = memory.as_ptr().expose_provenance() + memory.len();
     let all_signals = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the memory is this function's, and what runs with the block returns with the signals
-    // blocked: no handler finds a thread of which the runtime knows nothing.
+    // SAFETY: the memory belongs to this function. Signals are blocked while code runs with the
+    // block, so no handler finds a thread that the runtime doesn't know.
     unsafe {
         let tp = glibc.make(hi, ptr::null_mut()).map_err(Failure::Error)?;
         glibc.note_modules(tp);
@@ -58,19 +58,19 @@ pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
     }
 }
 
-/// What tells one thread from another.
+/// The values that tell one thread from another.
 #[derive(PartialEq)]
 struct Thread(usize, usize, usize);
 
 impl Thread {
     fn current() -> Self {
-        // SAFETY: asks for this thread's.
+        // SAFETY: both calls return values of this thread.
         let (thread, errno) = unsafe { (libc::pthread_self() as usize, libc::__errno_location().addr()) };
         Thread(thread_pointer(), thread, errno)
     }
 }
 
-/// What the probe has found.
+/// The values that the probe has found.
 #[derive(Default)]
 struct Found {
     tp: AtomicUsize,
@@ -115,7 +115,7 @@ unsafe extern "C" fn destroyed(_: *mut c_void) {
     FOUND.destroyed.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Looks around with the block's thread-locals, and ends as a goroutine does.
+/// Notes what it finds with the block's thread-locals, and ends as a goroutine does.
 unsafe extern "C" fn probe(glibc: *mut c_void) {
     let Thread(tp, pthread, errno) = Thread::current();
     FOUND.tp.store(tp, Ordering::Relaxed);
@@ -126,9 +126,9 @@ unsafe extern "C" fn probe(glibc: *mut c_void) {
         FOUND.value.store(local.replace(0), Ordering::Relaxed);
     });
     COUNTED.with(|_| ());
-    // SAFETY: check passes the glibc that it has; a key of this function's, with a value that its
-    // destructor doesn't touch; a mutex of this function's, unlocked as often as it was locked; and
-    // the block's thread ends.
+    // SAFETY: check passes its glibc. The key is this function's, and its destructor doesn't touch
+    // the value. The mutex is this function's, and is unlocked as often as it was locked.
+    // Afterwards the block's thread ends.
     unsafe {
         let mut key = 0;
         let made = libc::pthread_key_create(&mut key, Some(destroyed)) == 0;
@@ -148,7 +148,8 @@ unsafe extern "C" fn probe(glibc: *mut c_void) {
 unsafe fn lock_twice() -> c_int {
     let mut mutex = MaybeUninit::uninit();
     let mut attributes = MaybeUninit::uninit();
-    // SAFETY: places for what is made, which is used before they go.
+    // SAFETY: the mutex and its attributes are initialised here, and used only while they are
+    // there.
     unsafe {
         libc::pthread_mutexattr_init(attributes.as_mut_ptr());
         libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_RECURSIVE);
@@ -164,7 +165,7 @@ unsafe fn lock_twice() -> c_int {
     }
 }
 
-/// How many words of the C library's TLS are looked at.
+/// How many words of the C library's TLS are compared.
 const WORDS: usize = 512;
 
 /// Which words of the C library's TLS its malloc changes when a thread uses it for the first time.
@@ -173,8 +174,8 @@ struct FirstUse<'a> {
     changed: [bool; WORDS],
 }
 
-/// Uses malloc for the first time, as the block's thread. What it keeps for that is lost: some
-/// hundred bytes, once.
+/// Uses malloc for the first time, as the block's thread. The memory that malloc keeps for this
+/// thread is leaked: some hundred bytes, once.
 unsafe extern "C" fn use_malloc(first_use: *mut c_void) {
     // SAFETY: malloc_words passes this.
     let first_use = unsafe { &mut *first_use.cast::<FirstUse<'_>>() };
@@ -188,18 +189,18 @@ unsafe extern "C" fn use_malloc(first_use: *mut c_void) {
     first_use.changed = std::array::from_fn(|i| i < n && word(i) != before[i]);
 }
 
-/// Where malloc keeps words for each thread, as offsets from the thread pointer: none if it keeps
-/// none there, as an allocator that a program brings.
+/// Finds the words that malloc keeps for each thread, as offsets from the thread pointer. There are
+/// none if malloc keeps none there, as an allocator of the program's.
 ///
 /// # Safety
-/// `tp` is that of a new block that no thread has; no signal handler runs.
+/// `tp` is the thread pointer of a new block that no thread has; no signal handler runs.
 unsafe fn malloc_words(glibc: &Glibc, tp: usize) -> Result<(), String> {
     let Some(module) = glibc.modules.iter().find(|module| module.is_libc) else {
         return Err("the C library has no TLS, or another name".to_owned());
     };
     set_malloc_words(&[]);
     let mut first_use = FirstUse { module, changed: [false; WORDS] };
-    // SAFETY: the block is nobody's, as the caller says.
+    // SAFETY: no thread has the block, as the caller says.
     unsafe { with_thread_pointer(tp, use_malloc, (&raw mut first_use).cast()) };
     let changed = (0..WORDS).filter(|&i| first_use.changed[i]);
     let words: Vec<_> = changed.map(|i| module.offset + (i * size_of::<usize>()) as isize).collect();

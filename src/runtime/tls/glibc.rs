@@ -1,5 +1,5 @@
-//! The parts of glibc that make a thread of a piece of memory. All but one are for glibc's own
-//! other half, the dynamic linker, or for debuggers, so each is looked up by name.
+//! The parts of glibc that make a thread in a piece of memory. All but one are meant for the
+//! dynamic linker, glibc's other half, or for debuggers, so each is looked up by name.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::ptr;
@@ -7,45 +7,46 @@ use std::thread;
 
 use crate::runtime::arch::{TLS_BELOW, thread_pointer};
 
-/// glibc, as found.
+/// The parts of glibc that were found.
 pub(super) struct Glibc {
-    /// The bytes of the TLS block of a thread, with room for libraries that are still to come, and
-    /// with `struct pthread` where that lies above the thread pointer.
+    /// The size in bytes of a thread's TLS block, with room for libraries that are loaded later. It
+    /// includes `struct pthread` if that lies above the thread pointer.
     pub(super) static_size: usize,
     /// Its alignment.
     pub(super) static_align: usize,
-    /// The bytes of `struct pthread`.
+    /// The size of `struct pthread` in bytes.
     pub(super) sizeof_pthread: usize,
     /// Offsets in `struct pthread`.
     pub(super) tid: usize,
     pub(super) specific: usize,
     pub(super) list: usize,
-    /// The offset of the rseq area that is registered with the kernel, from the thread pointer;
-    /// none before glibc 2.35.
+    /// The offset from the thread pointer of the rseq area that is registered with the kernel; none
+    /// before glibc 2.35.
     pub(super) rseq: Option<isize>,
-    /// The place of the resolver's state. If that isn't known, it is none, and all goroutines share
-    /// the program's state.
+    /// The place of the resolver's state, if it is known. Otherwise all goroutines share the
+    /// program's state.
     pub(super) resolver: Option<Resolver>,
-    /// From the thread pointer to the word that is null if `dlopen` and the like have left no
-    /// error; none if that isn't known.
+    /// The offset from the thread pointer of the word that is null if `dlopen` and the like have
+    /// left no error; none if it isn't known.
     pub(super) dl_error: Option<isize>,
-    /// Makes the TLS block of a thread, in memory that it is given; null without memory.
+    /// Makes the TLS block of a thread, in memory that it is given. Returns null if there is no
+    /// memory.
     pub(super) allocate_tls: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
-    /// Frees what `allocate_tls` has allocated, but for the memory that it was given.
+    /// Frees what `allocate_tls` has allocated, except the memory that it was given.
     pub(super) deallocate_tls: unsafe extern "C" fn(*mut c_void, bool),
-    /// Runs the destructors of thread-locals, this thread's.
+    /// Runs the destructors of this thread's thread-locals.
     pub(super) call_tls_dtors: unsafe extern "C" fn(),
     /// The keys of `pthread_key_create`.
     pub(super) keys: *const Key,
-    /// The programs and libraries that have TLS, all of which is in the block.
+    /// The program and the libraries whose whole TLS is in the block.
     pub(super) modules: Vec<Module>,
-    /// How often libraries with TLS had come and gone when it was looked at, if those that were
-    /// there then have all of it in the block: a thread whose vector of modules says the same has
-    /// nothing elsewhere.
+    /// How many times libraries with TLS had been loaded or unloaded when this looked at them; none
+    /// unless the block contains the TLS of all of them. A thread whose vector of modules has the
+    /// same number has no TLS elsewhere.
     pub(super) generation: Option<usize>,
 }
 
-// SAFETY: the pointers point to glibc's own data, which is there for as long as the process is.
+// SAFETY: the pointers point to glibc's own data, which is there as long as the process.
 unsafe impl Sync for Glibc {}
 // SAFETY: as above.
 unsafe impl Send for Glibc {}
@@ -60,11 +61,11 @@ pub(super) struct Key {
 /// The resolver's state for each thread: `res_state`.
 #[derive(Clone, Copy)]
 pub(super) struct Resolver {
-    /// From the thread pointer to the word that points to the state.
+    /// The offset from the thread pointer of the word that points to the state.
     pub(super) pointer: isize,
     /// The state's offset in `struct pthread`.
     pub(super) offset: usize,
-    /// Closes its connections, and forgets what `/etc/resolv.conf` said.
+    /// Closes the state's connections, and forgets the contents of `/etc/resolv.conf`.
     pub(super) close: unsafe extern "C" fn(*mut ResState),
 }
 
@@ -82,8 +83,8 @@ pub(super) struct ResState {
 const RES_STATE_SIZE: usize = 600;
 
 impl Resolver {
-    /// Finds the state of a thread, on a thread that is made for that, because the first thread's
-    /// state is elsewhere.
+    /// Finds the place of a thread's state. Looks on a thread made for this, because the first
+    /// thread's state is elsewhere.
     fn find(sizeof_pthread: usize) -> Option<Resolver> {
         let look = || {
             let word = symbol(c"__resp").ok()?.cast::<usize>();
@@ -101,7 +102,7 @@ impl Resolver {
     }
 }
 
-/// How many keys there can be, and how many stand in one block of `struct pthread`.
+/// The maximum number of keys, and the number of keys' values in one block.
 pub(super) const KEYS: usize = 1024;
 pub(super) const KEYS_IN_BLOCK: usize = 32;
 
@@ -115,17 +116,17 @@ pub(super) struct KeyData {
 /// A program or library with TLS.
 #[derive(Debug)]
 pub(super) struct Module {
-    /// From the thread pointer to its TLS.
+    /// The offset from the thread pointer of its TLS.
     pub(super) offset: isize,
     /// The first bytes of its TLS in a new thread; zeros follow. A copy, as the module may be
     /// unloaded.
     pub(super) image: Box<[u8]>,
     pub(super) size: usize,
-    /// It is the C library itself.
+    /// Whether it is the C library itself.
     pub(super) is_libc: bool,
 }
 
-/// How large a block may be: half of the largest room.
+/// The maximum size of a block: half of the largest room.
 const MOST: usize = 256 << 20;
 
 impl Glibc {
@@ -167,19 +168,20 @@ impl Glibc {
 
     /// Notes which modules have TLS in a new block, and its generation.
     ///
-    /// A new block's vector has the place of each. `dl_iterate_phdr` hasn't: for a library that was
-    /// loaded by `dlopen`, it says null until the thread calls `__tls_get_addr` for it. Code that
-    /// finds its TLS at a distance from the thread pointer never does.
+    /// A new block's vector has the address of each module's TLS. `dl_iterate_phdr` doesn't: for a
+    /// library that was loaded by `dlopen`, it gives null until the thread calls `__tls_get_addr`
+    /// for the library. Code that finds its TLS at a fixed distance from the thread pointer never
+    /// calls that.
     ///
     /// # Safety
-    /// `tp` is that of a new block that no thread has.
+    /// `tp` is the thread pointer of a new block that no thread has.
     pub(super) unsafe fn note_modules(&mut self, tp: usize) {
         /// The numbers of modules, and their images.
         type Found = Vec<(usize, Module)>;
 
         unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-            // SAFETY: the C library passes a description of a module, and what dl_iterate_phdr was
-            // given below.
+            // SAFETY: the C library passes a description of a module, and the pointer that
+            // dl_iterate_phdr was given below.
             let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
             // SAFETY: the headers of the module, `dlpi_phnum` of them.
             let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
@@ -219,11 +221,11 @@ impl Glibc {
         self.generation = (self.modules.len() == all).then_some(unsafe { self.generation_of(tp) });
     }
 
-    /// Fails if sizes or offsets aren't what they can be.
+    /// Fails if sizes or offsets aren't possible.
     fn plausible(self) -> Result<Glibc, String> {
         let Glibc { sizeof_pthread, tid, specific, list, .. } = self;
-        // Between `tid` and `specific` are the list of robust mutexes, what belongs to
-        // cancellation, and the first block of what keys have.
+        // Between `tid` and `specific` are the list of robust mutexes, the fields for cancellation,
+        // and the first block of the keys' values.
         let between = KEYS_IN_BLOCK * size_of::<KeyData>() + 40..KEYS_IN_BLOCK * size_of::<KeyData>() + 256;
         let in_order =
             list < tid && between.contains(&(specific.wrapping_sub(tid))) && specific + 256 < sizeof_pthread;
@@ -239,20 +241,21 @@ impl Glibc {
     }
 }
 
-/// Where glibc has `name`.
+/// Returns the address of glibc's `name`.
 fn symbol(name: &CStr) -> Result<*mut c_void, String> {
     // SAFETY: the name is a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if found.is_null() { Err(format!("this C library has no {}", name.to_string_lossy())) } else { Ok(found) }
 }
 
-/// How far this thread's variable is from its thread pointer, as it is in every thread.
+/// Returns the offset of this thread's variable from its thread pointer. It is the same in every
+/// thread.
 fn from_thread_pointer(variable: *mut c_void) -> isize {
     variable.addr().wrapping_sub(thread_pointer()) as isize
 }
 
-/// The offset of a field that glibc describes for debuggers, by its size in bits, how many there
-/// are, and its offset.
+/// Returns the offset of a field that glibc describes for debuggers. A description is the field's
+/// size in bits, the number of elements, and the offset.
 fn field(name: &CStr) -> Result<usize, String> {
     // SAFETY: such a description has three numbers of 32 bits.
     Ok(unsafe { (*symbol(name)?.cast::<[u32; 3]>())[2] } as usize)

@@ -1,32 +1,32 @@
-//! What a goroutine has for keys of `pthread_key_create`, at its end.
+//! A goroutine's values for keys of `pthread_key_create`, at its end.
 
 use std::ptr;
 
 use crate::runtime::tls::glibc::{KEYS, KEYS_IN_BLOCK, Key, KeyData};
 
-/// How often a thread's end looks for what keys have: `limits.h`.
+/// How many times the end of a thread looks for values of keys: `limits.h`.
 const PTHREAD_DESTRUCTOR_ITERATIONS: usize = 4;
 
-/// How many blocks of keys' values a thread can have.
+/// The maximum number of blocks of keys' values of a thread.
 pub(super) const BLOCKS: usize = KEYS / KEYS_IN_BLOCK;
 
-/// What a thread has for keys.
+/// A thread's values for keys.
 pub(super) struct Keys {
     pub(super) table: *mut [*mut KeyData; BLOCKS],
-    /// Whether any was used.
+    /// Whether any key was used.
     pub(super) used: *mut bool,
 }
 
 impl Keys {
-    /// Calls the destructors of what keys have, until none has anything, but not for ever. Says
-    /// whether there was anything.
+    /// Calls the destructors of the keys' values until there are no values, or
+    /// [`PTHREAD_DESTRUCTOR_ITERATIONS`] times. Returns whether there were any values.
     ///
     /// # Safety
-    /// As [`Glibc::run_destructors`]; the keys are those of the C library.
+    /// As [`Glibc::run_destructors`]; the keys are the C library's.
     pub(super) unsafe fn run_destructors(&self, keys: *const Key) -> bool {
         let mut any = false;
         for _ in 0..PTHREAD_DESTRUCTOR_ITERATIONS {
-            // SAFETY: it is this thread's alone.
+            // SAFETY: only this thread uses it.
             if !unsafe { self.used.replace(false) } {
                 break;
             }
@@ -51,14 +51,14 @@ impl Keys {
         any
     }
 
-    /// Forgets what destructors have left for keys: those have had their turns. Frees the blocks
-    /// but the first.
+    /// Forgets the values that destructors have left for keys: the destructors have had their
+    /// turns. Frees all blocks but the first.
     ///
     /// # Safety
     /// As [`Glibc::run_destructors`].
     pub(super) unsafe fn forget(&self) {
-        // SAFETY: as above. The blocks are from the C library's calloc, as a program may have
-        // replaced it.
+        // SAFETY: as above. The blocks are from calloc: the C library's, or the one that the
+        // program has in its place.
         unsafe {
             let [first, others @ ..] = &mut *self.table;
             ptr::write_bytes(*first, 0, KEYS_IN_BLOCK);

@@ -1,11 +1,10 @@
-//! Thread-locals of a goroutine's own: a thread's control block and TLS block for each, which the
-//! switch makes those of the thread that runs it.
+//! Thread-locals of a goroutine's own. Each goroutine has a thread's control block and TLS block,
+//! and a switch makes them those of the thread that runs the goroutine.
 //!
-//! All that compiled code knows of its thread it finds by the thread pointer (`fs` on x86-64,
-//! `tpidr_el0` on aarch64): thread-locals, `pthread_self`, `errno`. A goroutine that has its own
-//! value there *is* a thread to such code, and the same one on whatever thread of the system it
-//! goes on after a park. So it may keep the address of a thread-local as long as it lives, as
-//! compilers do.
+//! Compiled code finds everything about its thread by the thread pointer (`fs` on x86-64,
+//! `tpidr_el0` on aarch64): thread-locals, `pthread_self`, `errno`. To such code, a goroutine that
+//! has its own thread pointer *is* a thread, and stays the same thread on any thread of the system.
+//! So it may keep the address of a thread-local as long as it lives, as compilers do.
 //!
 //! ```text
 //!     x86-64     stack | ..., TLS of the modules | struct pthread | G
@@ -14,23 +13,21 @@
 //!                                       ^ thread pointer
 //! ```
 //!
-//! - The block lies above the stack, in the same pages. It is made by glibc's own functions, once
-//!   for each home; what follows from one goroutine to the next is reset by copying the modules'
-//!   images.
-//! - The runtime on g0 has the thread pointer of its M. `mcall` and `gogo` change it, and nothing
-//!   else does: `systemstack` changes the stack alone, so what it calls sees the goroutine's
-//!   thread-locals.
-//! - glibc's malloc keeps two words for each thread. They go along with the thread pointer, from M
-//!   to goroutine and back: so a parked goroutine has no cache of its own, and nothing of it leaks.
-//!   (This relies on goroutines being switched in the runtime only, never in the middle of malloc.
-//!   One that loses its P there keeps its thread.)
-//! - What the kernel keeps for a thread stays with the M: the signal stack, rseq, the list of
-//!   robust mutexes, credentials.
-//! - When the goroutine ends, the destructors of its thread-locals run, on it.
+//! - The block lies above the stack, in the same pages. glibc's own functions make it, once for
+//!   each home. Between two goroutines it is reset by copying the modules' images.
+//! - The runtime on g0 has the thread pointer of its M. Only `mcall` and `gogo` change it:
+//!   `systemstack` changes only the stack, so its callees see the goroutine's thread-locals.
+//! - glibc's malloc keeps two words for each thread. A switch moves them with the thread pointer,
+//!   from M to goroutine and back. So a parked goroutine has no cache of malloc's that could leak.
+//!   (This relies on goroutines being switched only in the runtime, never in the middle of malloc.
+//!   A goroutine that loses its P in malloc keeps its thread.)
+//! - The kernel's data for a thread stays with the M: the signal stack, rseq, the list of robust
+//!   mutexes, credentials.
+//! - When the goroutine ends, it runs the destructors of its thread-locals.
 //!
-//! glibc's parts are looked up by name ([`glibc`]), and what they make is tried out once, when the
-//! runtime starts ([`check`]). Where one is missing, or something isn't as expected, there are no
-//! such goroutines, and an error says why.
+//! glibc's parts are looked up by name ([`glibc`]), and a block that they make is tried out once,
+//! when the runtime starts ([`check`]). If a part is missing, or something isn't as expected,
+//! goroutines can't have thread-locals of their own, and an error says why.
 //!
 //! # Files
 //!
@@ -57,20 +54,20 @@ use std::sync::OnceLock;
 use crate::runtime::arch::sanitizer::SANITIZED;
 use crate::runtime::tls::glibc::Glibc;
 
-/// glibc, or why it can't be used.
+/// glibc, or the reason why it can't be used.
 static GLIBC: OnceLock<Result<Glibc, String>> = OnceLock::new();
 
 /// Why a block can't be made.
 enum Failure {
-    /// It never can.
+    /// No later attempt can succeed.
     Unsupported(String),
-    /// It may be possible later.
+    /// A later attempt may succeed.
     Error(io::Error),
 }
 
-/// Finds out whether goroutines can have thread-locals of their own here, unless that is known. On
-/// a thread that isn't ours, with room, one at a time. Fails if there is too little memory to find
-/// out.
+/// Finds out whether goroutines can have thread-locals of their own here, unless that is known.
+/// Called on a thread that isn't ours, with room on its stack, by one thread at a time. Fails if
+/// there is too little memory to find out.
 pub(in crate::runtime) fn init() -> io::Result<()> {
     if GLIBC.get().is_none() {
         let found = match find() {
@@ -111,12 +108,12 @@ pub(in crate::runtime) fn works() -> io::Result<()> {
     }
 }
 
-/// glibc, where it works.
+/// Returns glibc, if it can be used.
 fn glibc() -> Option<&'static Glibc> {
     GLIBC.get()?.as_ref().ok()
 }
 
-/// Has the C library's malloc give back what blocks had there, and have freed.
+/// Makes the C library's malloc give back memory that blocks have freed.
 pub(in crate::runtime) fn trim() {
     #[cfg(target_env = "gnu")]
     // SAFETY: no pointers are passed.

@@ -1,5 +1,6 @@
-//! `setuid` and the like: the C library has every thread do it, by a signal of its own. Its handler
-//! asks the thread's control block what is to be done, so it is called with that of the M.
+//! `setuid` and the like: the C library makes every thread do such a call, by a signal of its own.
+//! Its handler looks into the thread's control block, so the handler is called with the M's control
+//! block.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -10,13 +11,13 @@ use crate::runtime::arch::syscall::syscall;
 use crate::runtime::arch::{getg, thread_pointer, with_thread_pointer};
 use crate::runtime::tls::glibc;
 
-/// The signal: the second of those that the C library keeps for itself.
+/// The signal, the second of those that the C library reserves for itself.
 const SIGSETXID: c_int = 33;
 
 /// The C library's handler.
 static THEIRS: AtomicUsize = AtomicUsize::new(0);
 
-/// What the kernel knows of a handler, as its own call has it.
+/// The action of a signal, in the form of the kernel's own call.
 #[repr(C)]
 struct KernelSigaction {
     handler: usize,
@@ -25,12 +26,12 @@ struct KernelSigaction {
     mask: u64,
 }
 
-/// What a handler gets.
+/// The arguments of a handler.
 struct Call(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Puts a handler before the C library's, which is there when the first thread has been made. Where
-/// the kernel refuses, `setuid` would wait for ever for a thread that runs a goroutine with
-/// thread-locals of its own: then it is as if there were no such handler.
+/// Installs a handler in front of the C library's, which is there when the first thread has been
+/// made. If the kernel refuses, the C library's handler stays alone, and `setuid` would wait
+/// forever for a thread that runs a goroutine with thread-locals of its own.
 pub(in crate::runtime) fn init() {
     if glibc().is_none() {
         return;
@@ -69,9 +70,9 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let call = (&raw mut call).cast();
     let curg = getg().and_then(|gp| gp.m.get()).map(|mp| mp.ext.tp.get());
     match curg.filter(|&tp| tp != 0 && tp != thread_pointer()) {
-        // SAFETY: it is that of this thread's M, which nobody else has.
+        // SAFETY: it is the thread pointer of this thread's M, which no other thread has.
         Some(tp) => unsafe { with_thread_pointer(tp, theirs, call) },
-        // SAFETY: as the kernel has called this.
+        // SAFETY: with the arguments that the kernel has passed to this.
         None => unsafe { theirs(call) },
     }
 }

@@ -9,8 +9,8 @@ use crate::runtime::arch::syscall::syscall;
 use crate::runtime::stdpark::child;
 use crate::runtime::stdpark::gate::may_have_to_park;
 
-/// `fork`: a child that shares this process's memory would find that waits park, and have no
-/// threads to run anybody on. POSIX allows it.
+/// `fork`, which POSIX allows. A child that shared this process's memory would find that waits
+/// park, but would have no threads to run goroutines.
 ///
 /// # Safety
 /// As the C library's `fork`.

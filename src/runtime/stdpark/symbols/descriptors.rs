@@ -1,6 +1,6 @@
-//! Numbers of descriptors, and what is set for them: a call makes a socket, sets something, closes
-//! a number, or gives a description another number. See `known.rs`. `fcntl` is here, with all that
-//! it does.
+//! Numbers of descriptors, and their settings: calls that make a socket, change a setting, close a
+//! number, or give a description another number. See `known.rs`. `fcntl` is here, with all of its
+//! commands.
 
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::os::fd::RawFd;
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn setsockopt(
     let args = [fd as usize, level as usize, option as usize, value as usize, len as usize, 0];
     // SAFETY: as the caller says.
     let ret = unsafe { raw(libc::SYS_setsockopt, args) };
-    // A wait heeds times and sizes, and what is put on top of a connection.
+    // A wait depends on time limits, sizes, and protocols on top of a connection.
     if level == libc::SOL_SOCKET || level == libc::IPPROTO_TCP && option == libc::TCP_ULP {
         return change(fd, ret);
     }
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
         if old != new {
             return dup3(old, new, 0);
         }
-        // `dup3` refuses that.
+        // `dup3` refuses equal numbers.
         if syscall!(SYS_fcntl, old, libc::F_GETFD) < 0 { -1 } else { new }
     }
 }
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, arg: usize) -> c_int
     unsafe { fcntl(fd, command, arg) }
 }
 
-/// The process that a descriptor's signals are for, or the group, as a negative number. The
+/// Returns the process that gets a descriptor's signals, or the group, as a negative number. The
 /// kernel's own `F_GETOWN` would return an error for some groups.
 fn owner(fd: c_int) -> c_int {
     const F_GETOWN_EX: usize = 16;
@@ -196,7 +196,7 @@ fn owner(fd: c_int) -> c_int {
     }
 }
 
-/// A call has returned `ret` that may have changed what is set for a descriptor.
+/// Ends a call that has returned `ret` and may have changed the settings of a descriptor.
 fn change(fd: c_int, ret: isize) -> c_int {
     if live() {
         may_have_changed(fd);
@@ -204,7 +204,7 @@ fn change(fd: c_int, ret: isize) -> c_int {
     result_of(ret) as c_int
 }
 
-/// A call has returned another number for a descriptor's description, or an error.
+/// Ends a call that has returned another number for a descriptor's description, or an error.
 fn duplicate(fd: c_int, ret: isize) -> c_int {
     if live() && ret >= 0 {
         is_shared(fd);

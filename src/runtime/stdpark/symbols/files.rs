@@ -1,6 +1,6 @@
-//! Reads and writes, and calls on files that may take long or wait for what the kernel doesn't
-//! report, such as a lock of a file. In such a call the goroutine keeps its thread, and others have
-//! the P at once: no signal has to take it away.
+//! Reads and writes, and calls on files that may take long, or that wait for something the kernel
+//! doesn't report, such as a lock of a file. In such a call the goroutine keeps its thread, and
+//! others get the P at once, without a signal.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
     unsafe { waiting_call(libc::SYS_flock, [fd as usize, operation as usize, 0, 0, 0, 0]) as c_int }
 }
 
-/// Makes a call that the kernel ends by itself.
+/// Makes a call that ends by itself.
 ///
 /// # Safety
 /// As that system call.
@@ -156,7 +156,7 @@ unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
     }
 }
 
-/// Makes a call that waits for another process, perhaps for ever, and that a signal ends.
+/// Makes a call that waits for another process, perhaps forever, and that a signal ends.
 ///
 /// # Safety
 /// As that system call.
@@ -171,7 +171,7 @@ pub(super) unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
     }
 }
 
-/// The half of both that a goroutine does.
+/// The cold half of both functions, for a goroutine.
 #[cold]
 #[inline(never)]
 unsafe fn on_goroutine(number: c_long, args: &[usize; 6], how: fn(&dyn Fn() -> isize) -> isize) -> isize {

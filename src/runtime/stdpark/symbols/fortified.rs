@@ -1,5 +1,5 @@
-//! What C code calls that was compiled with `_FORTIFY_SOURCE`, instead of some of the other
-//! functions: the size of the buffer is an argument, and one that is too small ends the process.
+//! Functions that C code compiled with `_FORTIFY_SOURCE` calls instead of some of the others. The
+//! size of the buffer is an argument, and a buffer that is too small ends the process.
 
 use std::ffi::{c_int, c_void};
 
@@ -8,11 +8,11 @@ use libc::{nfds_t, pollfd, sigset_t, size_t, sockaddr, socklen_t, ssize_t, times
 use crate::runtime::stdpark::symbols::{files, polls, sockets};
 
 unsafe extern "C" {
-    /// The C library's: reports a buffer overflow, and ends the process.
+    /// The C library's function that reports a buffer overflow, and ends the process.
     fn __chk_fail() -> !;
 }
 
-/// Ends the process unless `len` bytes have room in `room`.
+/// Ends the process if `len` is larger than `room`.
 #[inline(always)]
 fn check(len: usize, room: usize) {
     if len > room {
@@ -21,7 +21,7 @@ fn check(len: usize, room: usize) {
     }
 }
 
-/// Ends the process unless `n` of these have room in as many bytes.
+/// Ends the process unless `n` pollfds fit into `room` bytes.
 #[inline(always)]
 fn check_fds(n: nfds_t, room: size_t) {
     check((n as usize).saturating_mul(size_of::<pollfd>()), room);

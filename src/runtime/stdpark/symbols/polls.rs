@@ -57,7 +57,7 @@ pub unsafe extern "C" fn select(
     except: *mut fd_set,
     limit: *mut timeval,
 ) -> c_int {
-    // SAFETY: as the caller says. It is no function that a program calls often: there is one half.
+    // SAFETY: as the caller says. Programs don't call this often, so it isn't split in two.
     unsafe { polling::select(n, Sets { read, write, except }, limit) as c_int }
 }
 

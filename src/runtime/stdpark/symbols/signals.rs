@@ -18,7 +18,7 @@ pub unsafe extern "C" fn sigaction(
     unsafe { gate::sigaction(sig, action, old) }
 }
 
-/// The names that `signal` has: handlers that stay, and after which system calls go on.
+/// The names of `signal` with handlers that stay installed, and after which system calls go on.
 macro_rules! signal_as_in_bsd {
     ($($name:ident)*) => {$(
         /// # Safety
@@ -33,7 +33,7 @@ macro_rules! signal_as_in_bsd {
 
 signal_as_in_bsd! { signal bsd_signal ssignal }
 
-/// The names that it has in C code for older standards: a handler is called once.
+/// The names that `signal` has in C code for older standards, where a handler is called once.
 macro_rules! signal_as_in_system_v {
     ($($name:ident)*) => {$(
         /// # Safety

@@ -1,5 +1,5 @@
 //! Sockets, and names of hosts. While a name is looked up, the goroutine keeps its thread, and
-//! others have the P at once.
+//! others get the P at once.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem;
@@ -182,12 +182,12 @@ pub unsafe extern "C" fn connect(fd: c_int, addr: *const sockaddr, len: socklen_
     }
 }
 
-// Weak: a C program that is linked statically has the C library's, which is in one file with
-// `freeaddrinfo`.
+// Weak, because a C program that is linked statically has the C library's function, which is in one
+// file with `freeaddrinfo`.
 #[cfg(not(target_feature = "crt-static"))]
 weak_function!("getaddrinfo", getaddrinfo);
 
-/// `getaddrinfo`, which the C library does: it reads files, and asks servers.
+/// `getaddrinfo`, by the C library's function, which reads files and asks servers.
 ///
 /// # Safety
 /// As the C library's.
@@ -200,7 +200,7 @@ unsafe extern "C" fn getaddrinfo(
 ) -> c_int {
     type Getaddrinfo =
         unsafe extern "C" fn(*const c_char, *const c_char, *const addrinfo, *mut *mut addrinfo) -> c_int;
-    // SAFETY: the next one of that name is the C library's, and of this type.
+    // SAFETY: the next function of that name is the C library's, and has this type.
     let next = unsafe {
         mem::transmute::<*mut _, Option<Getaddrinfo>>(libc::dlsym(libc::RTLD_NEXT, c"getaddrinfo".as_ptr()))
     };

@@ -1,4 +1,4 @@
-//! `syscall`, by which std's locks wait and wake, and by which some crates ask for random numbers.
+//! `syscall`: std's locks wait and wake by it, and some crates ask for random numbers by it.
 
 use std::ffi::{c_long, c_uint};
 use std::os::fd::RawFd;
@@ -13,8 +13,8 @@ use crate::runtime::stdpark::futex::{Call, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAKE, is
 use crate::runtime::stdpark::gate::live;
 use crate::runtime::stdpark::symbols::time::{clock_gettime, getrandom};
 
-/// `syscall`, which has as many arguments as the call. (Where it has fewer than six, what is in the
-/// other registers, and on the stack, is passed, and not looked at.)
+/// `syscall`, which has as many arguments as the system call. (If there are fewer than six, the
+/// values in the other registers and on the stack are passed, and ignored.)
 ///
 /// # Safety
 /// As that system call.
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn syscall(
     }
 }
 
-/// Whether more than the system call is done here, while waits park.
+/// Whether this crate does more than make the system call, while waits park.
 #[inline(always)]
 fn is_ours(number: c_long) -> bool {
     matches!(
@@ -47,7 +47,7 @@ fn is_ours(number: c_long) -> bool {
     )
 }
 
-/// A function of its own, with the same arguments: the plain call saves no registers for it.
+/// A separate function with the same arguments, so that the plain call saves no registers.
 ///
 /// # Safety
 /// As that system call.
@@ -81,7 +81,7 @@ unsafe extern "C" fn live_call(
     }
 }
 
-/// An address that the program has passed as a number.
+/// Returns the pointer for an address that the program has passed as a number.
 fn pointer<T>(address: usize) -> *mut T {
     ptr::with_exposed_provenance_mut(address)
 }

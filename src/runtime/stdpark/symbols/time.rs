@@ -1,5 +1,5 @@
-//! Sleeps and yields, the time, and random numbers. In an exploration time and numbers are the
-//! run's.
+//! Sleeps and yields, the time, and random numbers. In an exploration the time and the numbers come
+//! from the run.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn clock_nanosleep(
             return 0;
         }
         let args = [clock as usize, flags as usize, request as usize, rest as usize, 0, 0];
-        // It returns its error.
+        // This function returns its error.
         -raw(libc::SYS_clock_nanosleep, args) as c_int
     }
 }
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     // SAFETY: a time of ours, which also takes the rest.
     match unsafe { nanosleep(&time, &mut time) } {
         0 => 0,
-        // Rounded, as the C library's.
+        // Rounded, as in the C library.
         _ => time.tv_sec as c_uint + c_uint::from(time.tv_nsec >= 500_000_000),
     }
 }
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
 pub unsafe extern "C" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
     // SAFETY: as the caller says.
     unsafe {
-        // The kernel says what is wrong with the arguments, and how many it returns at once.
+        // The kernel checks the arguments, and decides how many bytes it returns at once.
         let ret = syscall!(SYS_getrandom, buf, len, flags);
         if ret > 0 && exploring() {
             time::getrandom(buf, ret as usize);

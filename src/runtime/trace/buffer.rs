@@ -1,8 +1,8 @@
 //! The buffers of records, and their memory. Each M has a buffer, and all other threads share one.
 //!
 //! An M that has a P writes to its buffer without a lock: no other thread writes to that buffer,
-//! and the world is stopped before the start of a trace empties the buffers. A stop of the world
-//! doesn't wait for threads without a P, so these write under a lock.
+//! and the world is stopped when the start of a trace empties the buffers. A stop of the world
+//! doesn't wait for threads without a P, so those write under a lock.
 //!
 //! Buffers consist of chunks, from the kernel. The allocator isn't used, because an interrupted
 //! goroutine may be in the middle of it.
@@ -24,8 +24,7 @@ use crate::runtime::trace::recorder::Note;
 /// The buffer of threads that have no M.
 struct Foreign(TraceBuffer);
 
-// SAFETY: only the holder of `WITHOUT_P` writes to it. The reader's side is as that of all other
-// buffers.
+// SAFETY: only the holder of `WITHOUT_P` writes to it. The reader treats it like all other buffers.
 unsafe impl Sync for Foreign {}
 
 static FOREIGN: Foreign = Foreign(TraceBuffer::new());
@@ -44,8 +43,9 @@ pub(super) fn without_p() -> MutexGuard<'static, ()> {
     WITHOUT_P.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The buffer of `m`, or the shared buffer of threads that have no M. Adds it to the list of all
-/// buffers if it isn't there. The caller may write to the buffer, or `m` waits for the caller.
+/// Returns the buffer of `m`, or the shared buffer of threads that have no M. Adds it to the list
+/// of all buffers if it isn't there. The caller may write to the buffer, or `m` waits for the
+/// caller.
 pub(super) fn buffer_of(m: Option<&M>) -> &'static TraceBuffer {
     // SAFETY: M's are never freed.
     let buffer = m.map_or(&FOREIGN.0, |mp| unsafe { &*ptr::from_ref(&mp.ext.trace_buffer) });
@@ -75,7 +75,7 @@ pub(super) fn all_buffers() -> impl Iterator<Item = &'static TraceBuffer> {
     std::iter::successors(first, |buffer| buffer.writer.next.get())
 }
 
-/// Adds a record; false if there is no room. The caller may write to the buffer.
+/// Adds a record. Returns false if there is no room. The caller may write to the buffer.
 #[inline(always)]
 pub(super) fn push(buffer: &TraceBuffer, record: Record) -> bool {
     let writer = &buffer.writer;
@@ -106,7 +106,7 @@ fn next_chunk(buffer: &TraceBuffer, full: Option<&'static Chunk>) -> Option<&'st
     Some(chunk)
 }
 
-/// Empties a buffer, in which nobody records meanwhile. Called by the thread that may read the
+/// Empties a buffer, in which no thread records meanwhile. Called by the thread that may read the
 /// buffer.
 pub(super) fn empty(buffer: &TraceBuffer) {
     let TraceBuffer { writer, reader } = buffer;
@@ -183,8 +183,8 @@ pub(super) fn map_memory(len: usize) -> io::Result<&'static mut [u8]> {
     Ok(unsafe { &mut *ptr::from_mut::<[u8]>(bytes) })
 }
 
-/// Returns an empty chunk. If all chunks are in use, the thread that reads is behind: this waits
-/// for it for a while, and returns none if that doesn't help.
+/// Returns an empty chunk. If all chunks are in use, the thread that reads is behind. Then this
+/// waits for that thread for a while, and returns none if that doesn't help.
 fn get_chunk() -> Option<&'static Chunk> {
     let mut chunk = None;
     wait_while(|| {
@@ -224,7 +224,7 @@ pub(super) fn get_block() -> Option<&'static mut [u8]> {
     pool().cut()
 }
 
-/// Gives back a chunk that nobody writes or reads any more.
+/// Gives back a chunk that no thread writes or reads any more.
 pub(super) fn put_chunk(chunk: &'static Chunk) {
     chunk.len.store(0, Ordering::Relaxed);
     let mut pool = pool();

@@ -5,10 +5,11 @@
 //! Strings and stacks are numbered by tables, which are batches too. Each generation has its own
 //! tables.
 //!
-//! In a trace a stack is, for each frame, a pc, a function, a file and a line ([`Places`]). Times
-//! are nanoseconds since the trace began, and those of records are ticks of the processor
-//! ([`Clock`]). How fast the ticks are isn't known, and needn't be: each time that records are
-//! read, both clocks are, and what was recorded since the last time lies on the line between.
+//! In a trace a stack is a list of frames, each a pc, a function, a file and a line ([`Places`]).
+//! Times are nanoseconds since the trace began; the times of records are ticks of the processor
+//! ([`Clock`]). The rate of the ticks isn't known, and isn't needed. Each time that records are
+//! read, both clocks are read, too. The times of the new records lie on the line between this
+//! reading and the last.
 
 use std::mem;
 use std::panic::Location;
@@ -97,8 +98,8 @@ pub(super) struct Encoder {
     /// The batches of threads, by the numbers of their buffers. The first is for events that belong
     /// to no thread.
     streams: Vec<Stream>,
-    /// Events that are known only at the end of a generation but belong to its beginning, in the
-    /// time that was left for them.
+    /// Events that become known only at the end of a generation but belong to its beginning. Their
+    /// times were reserved there.
     early: Stream,
     strings: FastMap<Box<str>, u64>,
     /// The stacks that events of this generation use: a bit for each.
@@ -134,8 +135,7 @@ impl Encoder {
         }
     }
 
-    /// Begins the next generation, and leaves room in time for `early` events of
-    /// [`early`](Self::early).
+    /// Begins the next generation, and reserves times for `early` events of [`early`](Self::early).
     pub(super) fn begin(&mut self, early: usize) {
         self.generation += 1;
         self.size = 0;
@@ -144,7 +144,7 @@ impl Encoder {
     }
 
     /// Adds an event on the thread of buffer `m`, or on no thread for 0. Each event is later than
-    /// all before.
+    /// all earlier ones.
     pub(super) fn event(&mut self, m: usize, ticks: u64, ev: Ev, args: &[u64]) {
         if self.streams.len() <= m {
             self.streams.resize_with(m + 1, Stream::default);
@@ -170,7 +170,7 @@ impl Encoder {
         self.early.push(time, ev, args);
     }
 
-    /// The number of a string in this generation.
+    /// Returns the number of a string in this generation.
     pub(super) fn string(&mut self, text: &str) -> u64 {
         if text.is_empty() {
             return 0;
@@ -184,7 +184,7 @@ impl Encoder {
         id
     }
 
-    /// The number of a stack, which is written with this generation.
+    /// Returns the number of a stack, which is written with this generation.
     pub(super) fn stack(&mut self, id: u32) -> u64 {
         let (word, bit) = (id as usize / 64, 1 << (id % 64));
         if id != 0 {
@@ -257,7 +257,7 @@ impl Stream {
         self.last = time;
     }
 
-    /// Writes the batch; returns how many bytes that are.
+    /// Writes the batch. Returns the number of bytes written.
     fn flush(&mut self, out: &mut Vec<u8>, generation: u64, m: u64) -> usize {
         let before = out.len();
         if !self.bytes.is_empty() {
@@ -301,7 +301,7 @@ fn batch(out: &mut Vec<u8>, generation: u64, m: u64, begin: u64, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Seven bits a byte, the lowest first, and the eighth says that more follow. Go's
+/// Writes a number, seven bits a byte, the lowest first. The eighth bit says that more follow. Go's
 /// `binary.AppendUvarint`.
 fn number(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
@@ -311,7 +311,7 @@ fn number(out: &mut Vec<u8>, mut n: u64) {
     out.push(n as u8);
 }
 
-/// Finds the frames of stacks. What is known of an address is looked up once.
+/// Finds the frames of stacks. Looks up each address once.
 struct Places(Symbols);
 
 impl Places {
@@ -319,10 +319,10 @@ impl Places {
         Places(Symbols::new())
     }
 
-    /// The frames of the stack with this number, the innermost first.
+    /// Returns the frames of the stack with this number, the innermost first.
     fn frames(&mut self, id: u32) -> Vec<Place> {
         let frames = stack(id).map_or(Vec::new(), |stack| look_up(&mut self.0, stack, id));
-        // A trace may take long, and its program may load other libraries in place of those.
+        // A trace may take long, and its program may load other libraries in their place.
         self.0.let_libraries_go();
         frames
     }
@@ -330,8 +330,8 @@ impl Places {
 
 /// A frame, as it is written.
 struct Place {
-    /// A number that goes with the rest: the reader of a trace keeps what the first frame with it
-    /// says.
+    /// A number that identifies the other fields: the reader of a trace keeps those of the first
+    /// frame with this number.
     pc: u64,
     function: String,
     file: String,
@@ -343,14 +343,15 @@ fn look_up(symbols: &mut Symbols, stack: &Stack, id: u32) -> Vec<Place> {
         [frame] if frame.slot == LOCATION || !stack.name.as_str().is_empty() => {
             vec![beginning(symbols, stack, frame, id)]
         }
-        // A goroutine begins at the first instruction of its function; a return address is behind
-        // the call.
+        // A goroutine begins at the first instruction of its function. A return address is behind
+        // its call.
         [frame] => places(symbols, &[frame.pc]),
         frames => places(symbols, &frames.iter().map(|frame| frame.pc - 1).collect::<Vec<_>>()),
     }
 }
 
-/// What stands for the function of a goroutine that has a name, or that the safe layer has made.
+/// Returns the frame that stands for the function of a goroutine that has a name, or that the safe
+/// layer has made.
 fn beginning(symbols: &mut Symbols, stack: &Stack, frame: &Frame, id: u32) -> Place {
     let (file, line) = if frame.slot == LOCATION {
         // SAFETY: `start_of` has got this address from a `&'static Location`.
@@ -366,10 +367,12 @@ fn beginning(symbols: &mut Symbols, stack: &Stack, frame: &Frame, id: u32) -> Pl
     Place { pc: BEGINNING | u64::from(id), function, file, line: line.into() }
 }
 
-/// In what stands for a goroutine's beginning, in place of a pc, beside the number of that stack.
+/// In place of a pc, a frame that stands for a goroutine's beginning has this bit and the number of
+/// its stack.
 const BEGINNING: u64 = 1 << 63;
 
-/// The frames at these pcs, without those of the runtime at both ends, unless there are no others.
+/// Returns the frames at these pcs, without the runtime's frames at both ends, unless there are no
+/// others.
 fn places(symbols: &mut Symbols, pcs: &[usize]) -> Vec<Place> {
     let mut all = Vec::new();
     for &pc in pcs {
@@ -387,11 +390,11 @@ fn places(symbols: &mut Symbols, pcs: &[usize]) -> Vec<Place> {
     all.drain(shown).map(|(_, place)| place).take(MAX_FRAMES).collect()
 }
 
-/// Calls that were inlined have the pc of the one that they are in. To be told apart they have
-/// this, and more, in addition.
+/// Inlined functions have the pc of the function that they are in. To tell them apart, multiples of
+/// this are added.
 const INLINED: u64 = 1 << 56;
 
-/// Tells the times of records.
+/// Converts the times of records.
 pub(super) struct Clock {
     /// When the trace began, in nanoseconds.
     began: i64,
@@ -402,19 +405,19 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// For a trace that begins now.
+    /// Makes a clock for a trace that begins now.
     fn new() -> Clock {
         let (ticks, began) = both();
         Clock { began, ticks, ns: 0.0, ns_per_tick: 1.0 }
     }
 
-    /// The time at this many ticks, which were read before the last [`look`](Self::look).
+    /// Returns the time for these ticks, which were read before the last [`look`](Self::look).
     fn at(&self, ticks: u64) -> u64 {
         let since = ticks.wrapping_sub(self.ticks) as i64;
         (self.ns + since as f64 * self.ns_per_tick).max(0.0) as u64
     }
 
-    /// Looks at both clocks; what is told from now on was recorded by now.
+    /// Reads both clocks. The records to be converted from now on were made before this.
     pub(super) fn look(&mut self) {
         let (ticks, now) = both();
         let ns = (now - self.began) as f64;
@@ -425,11 +428,11 @@ impl Clock {
     }
 }
 
-/// How often both clocks are read for one moment.
+/// How many times both clocks are read for one moment.
 const READINGS: usize = 4;
 
-/// The present moment by both clocks, in ticks and in nanoseconds. Where the thread loses its
-/// processor between two clocks, they are far apart: the closest of several readings counts.
+/// Returns the present moment by both clocks, in ticks and in nanoseconds. If the thread loses its
+/// processor between the two clocks, they are far apart. So the closest of several readings counts.
 fn both() -> (u64, i64) {
     let reading = |_| {
         let (before, ns, after) = (cputicks(), nanotime(), cputicks());

@@ -1,8 +1,8 @@
-//! A hash function for numbers that nobody chooses with bad intent.
+//! A hash function for numbers that no attacker chooses.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Multiplies, and mixes the halves.
+/// Multiplies, and mixes the halves of the product.
 #[derive(Default)]
 pub(super) struct Fast(u64);
 

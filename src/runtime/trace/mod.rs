@@ -2,12 +2,12 @@
 //!
 //! In Go each thread writes events as they happen into a buffer of its own, and the reader of the
 //! trace finds their order. So the events must contain enough to order them, and all threads must
-//! take part in the start of a generation. Here recording and writing are separate. A thread in
-//! which something happens writes a record of 32 bytes to its buffer (`recorder.rs`), without a
-//! lock, an allocation, or a look at anything else. The trace's own thread puts the records of all
-//! threads in order (`order.rs`) and writes Go's events (`encoder.rs`). That thread knows at each
-//! moment the state of each goroutine, P and M, so it can begin a generation at any record, and no
-//! other thread takes part.
+//! take part in the start of a generation. Here recording and writing are separate. A thread on
+//! which an event happens writes a record of 32 bytes to its buffer (`recorder.rs`). It takes no
+//! lock, allocates nothing, and reads nothing of other threads. The trace's own thread puts the
+//! records of all threads in order (`order.rs`) and writes Go's events (`encoder.rs`). That thread
+//! knows at each moment the state of each goroutine, P and M, so it can begin a generation at any
+//! record, and no other thread takes part.
 //!
 //! ```text
 //!     goroutines, P's, M's          the thread gosched-trace             consumers
@@ -17,9 +17,10 @@
 //!        stack  --> table ----------------> symbols
 //! ```
 //!
-//! - The records have no gaps: with gaps, no order could be found. If the trace's thread is so far
-//!   behind that 64 MiB of records wait, threads that record wait for it for a while (`buffer.rs`).
-//!   If that doesn't help, because the program's writer is slow, the trace ends with an error.
+//! - The records have no gaps, because with gaps no order could be found. If the trace's thread is
+//!   so far behind that 64 MiB of records wait, threads that record wait for the trace's thread for
+//!   a while (`buffer.rs`). If that doesn't help, because the program's writer is slow, the trace
+//!   ends with an error.
 //! - The recorder uses nothing that a goroutine might hold. Its memory comes from the kernel.
 //! - A lock protects the writer. The trace's thread holds the lock as long as it works, other
 //!   threads hold it briefly.

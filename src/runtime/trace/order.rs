@@ -1,11 +1,11 @@
 //! Turns records into events: tracks the states of goroutines, P's and M's, and decides which
 //! record may come next.
 //!
-//! The records of one thread are in order, those of different threads mostly aren't. The record
-//! that a goroutine runs may be read before another thread's record that the goroutine was made
+//! The records of one thread are in order; between threads there is no order. The record of a
+//! goroutine's start may be read before another thread's record that the goroutine was made
 //! runnable. So this file follows the states of each goroutine, P and M, as Go's reader will
 //! (`order.go` of `internal/trace`), and a record waits until its predecessor was seen. If the
-//! predecessor may be another thread's, a sequence number identifies it: a goroutine's number goes
+//! predecessor may be another thread's, a sequence number identifies it. A goroutine's number goes
 //! up by one each time the goroutine is made runnable or runs, and a P's each time the P is taken
 //! or given.
 //!
@@ -13,9 +13,9 @@
 //! record.
 //!
 //! **A goroutine without a P** is a state that Go doesn't have. The trace shows it as a system
-//! call, which begins when the P is taken from a thread whose goroutine goes on (`ProcDetach`), and
-//! ends when the thread has a P again. While such a goroutine blocks or lets others run, it briefly
-//! has a P that doesn't exist, [`NO_P`].
+//! call. The call begins when the P is taken from a thread whose goroutine goes on (`ProcDetach`),
+//! and ends when the thread has a P again. When such a goroutine blocks or lets others run, it
+//! briefly has a P that doesn't exist, [`NO_P`].
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ use crate::runtime::trace::buffer::all_buffers;
 use crate::runtime::trace::encoder::{Encoder, Ev, NO_THREAD};
 use crate::runtime::trace::hash::FastMap;
 
-/// What a goroutine does. Go's `tracev2.GoStatus`.
+/// The state of a goroutine. Go's `tracev2.GoStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Go {
@@ -35,7 +35,7 @@ pub(super) enum Go {
     Waiting,
 }
 
-/// What a P does. Go's `tracev2.ProcStatus`.
+/// The state of a P. Go's `tracev2.ProcStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Proc {
@@ -51,7 +51,7 @@ pub(super) enum Told {
     /// It existed when the trace began. Its state at that time isn't certain until a record says
     /// more.
     Seen,
-    /// It was made by a thread without a P, a case that Go's reader doesn't know.
+    /// A thread without a P has made it, a case that Go's reader doesn't know.
     Made,
 }
 
@@ -60,21 +60,21 @@ pub(super) struct Goroutine {
     pub(super) status: Go,
     /// The M that it runs on.
     pub(super) m: usize,
-    /// The M that is in the middle of a switch to it, or was; 0 if none.
+    /// The M that is, or was, in the middle of a switch to it; 0 if none.
     pub(super) switched_from: usize,
-    /// The number of its last change, as recorded, and in this generation.
+    /// The number of its last change: first as recorded, then in this generation.
     pub(super) seq: u32,
     pub(super) out_seq: u64,
     pub(super) told: Told,
-    /// It runs without a P, and isn't in a system call.
+    /// Whether it runs without a P, and isn't in a system call.
     pub(super) detached: bool,
-    /// The reason for which it has stopped the world, if the trace shows the stop; and whether the
-    /// next generation must show it again.
+    /// Why it has stopped the world, if the trace shows the stop. Also whether the next generation
+    /// must show the stop again.
     pub(super) stw: Option<&'static str>,
     pub(super) stw_anew: bool,
     /// The stack that describes its start.
     pub(super) start: u32,
-    /// Its regions, by tasks and names, the outermost first: the reader accepts their ends only in
+    /// Its regions, by tasks and names, the outermost first. The reader accepts their ends only in
     /// reverse order.
     pub(super) regions: Vec<(u64, Box<str>)>,
 }
@@ -179,7 +179,7 @@ impl Order {
 
     /// Begins a generation, with the state of everything.
     pub(super) fn begin(&mut self) {
-        // The time isn't the present: there are older records that haven't been taken.
+        // The time isn't the present time, because older records haven't been taken yet.
         let now = self.last;
         let unsure = self.gs.values().filter(|g| g.told == Told::Seen).count();
         self.encoder.begin(unsure);
@@ -201,8 +201,9 @@ impl Order {
         self.encoder.begun();
     }
 
-    /// Whether a generation may end. The next generation, which may be the first that is read, must
-    /// show a stop of the world again, and can show it only for a goroutine that runs.
+    /// Whether a generation may end. If the world is stopped, the next generation must show the
+    /// stop again, as it may be the first that is read. It can show the stop only for a goroutine
+    /// that runs.
     pub(super) fn may_end(&self) -> bool {
         self.gs.values().all(|g| g.stw.is_none() || self.running(g.m).is_some())
     }
@@ -261,7 +262,8 @@ impl Order {
             }
             _ => {}
         }
-        // Another thread's record must first give this P to the thread, or take its other P.
+        // Another thread's record must first give this P to the thread, or take the thread's other
+        // P.
         if record.p != ProcMark::NONE && !self.has(m, record.p) {
             return false;
         }
@@ -282,7 +284,8 @@ impl Order {
                 self.g_is_next(goid, record.seq, |g| match g.status {
                     Go::Waiting => true,
                     Go::Runnable => g.told != Told::Yes,
-                    // It has parked since. The record of that, from its thread, is still to come.
+                    // The goroutine has parked since. Its thread's record of the park is still to
+                    // come.
                     Go::Running | Go::Syscall => false,
                 })
             }
@@ -295,7 +298,7 @@ impl Order {
             Kind::GoSysExit => {
                 let in_call =
                     self.thread(m).p.and_then(|p| self.ps.get(&p)).is_some_and(|p| p.status == Proc::Syscall);
-                // It has lost the P. The record of that, from the thread that took the P, is still
+                // The goroutine has lost the P. The record of the thread that took the P is still
                 // to come.
                 !(in_call && (record.p == ProcMark::NONE || record.detail != 0))
                     && self.gs.contains_key(&goid)
@@ -304,7 +307,7 @@ impl Order {
         }
     }
 
-    /// Whether thread `m` has this P, by the same acquisition as in the record.
+    /// Whether thread `m` has this P since the same acquisition as in the record.
     fn has(&self, m: usize, mark: ProcMark) -> bool {
         let has =
             self.threads[m].p.filter(|p| mark.id() == Some(*p)).and_then(|p| Some((p, self.ps.get(&p)?)));
@@ -319,19 +322,20 @@ impl Order {
         self.gs.get(&goid).is_some_and(|g| g.seq.wrapping_add(1) == seq && fits(g))
     }
 
-    /// The state of a goroutine that exists.
+    /// Returns the state of a goroutine that exists.
     pub(super) fn goroutine(&mut self, goid: u64) -> &mut Goroutine {
         self.gs.get_mut(&goid).expect("a record waits for its goroutine")
     }
 
-    /// The goroutine that runs on thread `m` with a P, according to the events written so far.
+    /// Returns the goroutine that runs on thread `m` with a P, according to the events written so
+    /// far.
     pub(super) fn running(&self, m: usize) -> Option<u64> {
         let thread = &self.threads[m];
         let goid = thread.g.filter(|_| thread.p.is_some())?;
         self.gs.get(&goid).is_some_and(|g| g.status == Go::Running && g.told == Told::Yes).then_some(goid)
     }
 
-    /// The records that wait and the states they wait on, as text for debugging.
+    /// Returns the records that wait, and the states they wait for, as text for debugging.
     pub(super) fn waiting(&self) -> String {
         let mut text = String::new();
         for buffer in all_buffers() {
@@ -368,7 +372,7 @@ mod tests {
         let record = |kind, seq, p| Record { ticks: cputicks(), arg: 7, seq, p, stack: 0, detail: 0, kind };
         let mut order = Order::new();
         order.has_p(0, Some(3));
-        // It is leaving thread 1, where it was in a system call, and has been made runnable.
+        // The goroutine is leaving thread 1, where it was in a system call, and was made runnable.
         order.has_g(7, Go::Runnable, 0, 0, false);
         order.begin();
 

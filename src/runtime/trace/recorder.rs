@@ -1,5 +1,5 @@
-//! Turns an event into a record, on the thread on which it happens, at that moment; and a [`Note`],
-//! which is an annotation of the program: a task, a region, a message, or labels.
+//! Turns an event into a record, when it happens, on its thread. Likewise a [`Note`], which is an
+//! annotation of the program: a task, a region, a message, or labels.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -14,8 +14,8 @@ use crate::runtime::sched::detach::hold_with_p;
 use crate::runtime::trace::buffer::{buffer_of, push, wait_while, without_p};
 use crate::runtime::trace::stack::{stack_of, start_of};
 
-/// Records an event; passed to `set_recorder`. It writes with a P or under a lock: see `buffer.rs`.
-/// A signal handler calls it only for a P that the handler gets.
+/// Records an event. Passed to `set_recorder`. Writes with a P or under a lock: see `buffer.rs`. A
+/// signal handler calls this only for a P that the handler gets.
 pub(super) fn record(event: Event<'_>) {
     let m = this_m();
     let _lock = m.is_none_or(|mp| mp.p.is_null()).then(without_p);
@@ -26,13 +26,13 @@ pub(super) fn record(event: Event<'_>) {
 fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
     let blank = |kind| blank(m, kind);
     let about = |kind, gp: &G| Record { arg: gp.goid.get(), ..blank(kind) };
-    // The changes of a goroutine are one after the other: the thread that makes it runnable and the
-    // thread that runs it each own it.
+    // The changes of a goroutine come one after the other, because the thread that makes it
+    // runnable and the thread that runs it each own it.
     let next = |kind, gp: &G| {
         gp.ext.trace_seq.set(gp.ext.trace_seq.get().wrapping_add(1));
         Record { seq: gp.ext.trace_seq.get(), ..about(kind, gp) }
     };
-    // The same holds for a thread that takes a P, or gives it.
+    // Likewise, a thread that takes or gives a P owns it.
     let proc = |kind, pp: &P| {
         pp.ext.trace_marks.seq.set(pp.ext.trace_marks.seq.get().wrapping_add(1));
         Record { seq: pp.ext.trace_marks.seq.get(), p: mark(pp), ..blank(kind) }
@@ -41,7 +41,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
         gp.ext.trace_seq.set(0);
         Record { seq: start_of(m, gp), stack: m.map_or(0, current_stack), ..about(kind, gp) }
     };
-    // `gp` has switched to g0. It may or may not be the M's `curg` still.
+    // `gp` has switched to g0. It may or may not still be the M's `curg`.
     let leaves = |kind, gp: &G| Record { stack: m.map_or(0, |mp| stack_of(mp, gp)), ..about(kind, gp) };
     Some(match event {
         Event::GoCreate(gp) => new(Kind::GoCreate, gp),
@@ -75,7 +75,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
             Record { arg: pp.ext.trace_marks.left_at.get(), ..proc(Kind::ProcDetach, pp) }
         }
         Event::ProcTurn(pp, mp) => {
-            // Its thread sleeps until it has been given the P.
+            // The thread of `mp` sleeps until it is given the P.
             Record { arg: buffer_of(Some(mp)).writer.number.get() as u64, ..proc(Kind::ProcTurn, pp) }
         }
         Event::ThreadStart(_) | Event::ThreadDestroy(_) => return None,
@@ -91,7 +91,7 @@ fn make(m: Option<&'static M>, event: Event<'_>) -> Option<Record> {
     })
 }
 
-/// A record without the fields that are particular to its kind.
+/// Returns a record without the fields that only its kind has.
 fn blank(m: Option<&M>, kind: Kind) -> Record {
     let p = m.and_then(|mp| mp.p.peek()).map_or(ProcMark::NONE, mark);
     Record { ticks: cputicks(), arg: 0, seq: 0, p, stack: 0, detail: 0, kind }
@@ -101,17 +101,18 @@ fn mark(pp: &P) -> ProcMark {
     ProcMark::new(pp.id.get(), pp.ext.trace_marks.seq.get())
 }
 
-/// The stack of the goroutine that has switched to g0 on this thread; 0 if there is none.
+/// Returns the stack of the goroutine that has switched to g0 on this thread; 0 if there is none.
 fn current_stack(mp: &M) -> u32 {
     mp.curg.get().map_or(0, |gp| stack_of(mp, gp))
 }
 
-/// [`SWITCH`] if `gp` leaves for a coroutine's other goroutine, else 0: for a `detail`.
+/// Returns the `detail` for `gp`: [`SWITCH`] if it leaves for a coroutine's other goroutine, else
+/// nothing (0).
 fn switch(gp: &G) -> u16 {
     if gp.waitreason.get() == WaitReason::Coroutine { SWITCH } else { 0 }
 }
 
-/// Something that the program says. Tasks have numbers; 0 is none.
+/// An annotation of the program. Tasks have numbers; 0 stands for no task.
 pub(crate) enum Note {
     TaskBegin { id: u64, parent: u64, name: Box<str> },
     TaskEnd { id: u64 },
@@ -129,7 +130,7 @@ impl Note {
         Note::Label(truncate_text(&pairs.join(", ")).into())
     }
 
-    /// How many bytes its texts have.
+    /// Returns the size of its texts in bytes.
     fn size(&self) -> usize {
         match self {
             Note::TaskBegin { name, .. } | Note::RegionBegin { name, .. } | Note::RegionEnd { name, .. } => {
@@ -141,15 +142,15 @@ impl Note {
         }
     }
 
-    /// The `arg` of its record.
+    /// Returns the `arg` for its record.
     fn into_arg(self) -> u64 {
         WAITING.fetch_add(self.size(), Ordering::Relaxed);
         Box::into_raw(Box::new(self)).expose_provenance() as u64
     }
 
-    /// The note of a record, which is looked at for the first time.
+    /// Takes the note of a record, which hasn't been read before.
     pub(super) fn of(record: &Record) -> Box<Note> {
-        // SAFETY: into_arg has made a box this number, and its record is read once.
+        // SAFETY: into_arg has made this number of a box, and the record is read once.
         let note: Box<Note> =
             unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(record.arg as usize)) };
         WAITING.fetch_sub(note.size(), Ordering::Relaxed);
@@ -157,8 +158,8 @@ impl Note {
     }
 }
 
-/// Records an annotation of the running goroutine, whose texts went through [`truncate_text`].
-/// Records nothing where no goroutine runs.
+/// Records an annotation of the running goroutine. Its texts went through [`truncate_text`].
+/// Records nothing if no goroutine runs here.
 pub(crate) fn record_annotation(note: Note) {
     if on_goroutine() {
         wait_while(|| WAITING.load(Ordering::Relaxed) > MOST);
@@ -168,7 +169,7 @@ pub(crate) fn record_annotation(note: Note) {
     }
 }
 
-/// Records an annotation of the program. On g0, with a P.
+/// Records an annotation of the program. Called on g0, with a P.
 fn record_note(mp: &'static M, note: Note) {
     let mut record = blank(Some(mp), Kind::Note);
     record.stack = current_stack(mp);
@@ -178,20 +179,20 @@ fn record_note(mp: &'static M, note: Note) {
     }
 }
 
-/// The number of a new task.
+/// Returns the number for a new task.
 pub(crate) fn new_task() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// As much of a text as is written. Go's `tracev2.MaxEventTrailerDataSize`.
+/// Returns the part of a text that is written. Go's `tracev2.MaxEventTrailerDataSize`.
 pub(crate) fn truncate_text(text: &str) -> &str {
     const MAX: usize = 1 << 10;
     prefix(text, MAX)
 }
 
-/// How many bytes of texts haven't been written yet.
+/// The number of bytes of texts that haven't been written yet.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many there may be before who says more waits.
+/// The number of such bytes above which a goroutine that adds an annotation waits.
 const MOST: usize = 16 << 20;

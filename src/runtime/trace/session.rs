@@ -2,10 +2,10 @@
 //!
 //! Recording begins with the world stopped, when no P but the caller's has an M. So the state of
 //! each P is known. The state of a goroutine that runs without a P follows from its first record.
-//! Recording ends without a stop of the world: records that are made at that moment are left out.
+//! Recording ends without a stop of the world; records that are made at that moment are left out.
 //!
-//! `GODEBUG=tracefile=PATH` and `GODEBUG=tracecrash=PATH` trace a program that wasn't written for
-//! it ([`traced_as_said`]).
+//! `GODEBUG=tracefile=PATH` and `GODEBUG=tracecrash=PATH` trace a program that doesn't call these
+//! functions ([`traced_as_said`]).
 
 use std::fs::File;
 use std::io;
@@ -47,7 +47,8 @@ static SEMA: AtomicU32 = AtomicU32::new(1);
 /// Whether the program's own trace is on. Changed by the holder of [`SEMA`].
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is a flight recorder. Set with [`SEMA`] held; [`stop_flight`] clears it without.
+/// Whether there is a flight recorder. Set with [`SEMA`] held; [`stop_flight`] clears it without
+/// holding [`SEMA`].
 static FLIES: AtomicBool = AtomicBool::new(false);
 
 /// The number of the current session, for its thread; 0 if there is none.
@@ -56,7 +57,7 @@ static SESSION: Mutex<u64> = Mutex::new(0);
 /// Notified when [`SESSION`] has changed.
 static CHANGED: Condvar = Condvar::new();
 
-/// The period at which the records are read.
+/// The time between two reads of the records.
 const PERIOD: Duration = Duration::from_millis(5);
 
 fn session() -> MutexGuard<'static, u64> {
@@ -98,9 +99,9 @@ fn not_in_writer() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns an error in an exploration. The writer is the program's code, so a run may end in it, or
-/// in the wait for another goroutine's turn. A goroutine that such a run leaves behind would hold
-/// [`SEMA`] forever.
+/// Returns an error in an exploration. The writer is code of the program's, so a run may end in the
+/// writer, or in the wait for another goroutine's turn. A goroutine that such a run leaves behind
+/// would hold [`SEMA`] forever.
 fn not_explored() -> io::Result<()> {
     if explored_number().is_some() {
         return Err(io::Error::new(
@@ -233,8 +234,8 @@ fn change_writer(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
     if writer().is_some() {
         on_thread(|| {
             let mut writer = writer();
-            // Checked again under the lock: the thread may have given up a moment ago, and a writer
-            // that is over records nothing.
+            // Checked again under the lock: the trace's thread may have given up a moment ago, and
+            // a writer that is over records nothing.
             if let Some(over) = writer.take_if(|writer| writer.is_over) {
                 failed = over.result;
             } else if let (Some(writer), Some(change)) = (writer.as_mut(), change.take()) {
@@ -264,7 +265,8 @@ fn change_writer(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
 /// The number of the last session.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Begins recording, and notes the states of all P's and goroutines. The world is stopped. On g0.
+/// Begins recording, and notes the states of all P's and goroutines. Called on g0, with the world
+/// stopped.
 fn snapshot(order: &mut Order) {
     let _without_p = without_p();
     all_buffers().for_each(empty);
@@ -275,7 +277,7 @@ fn snapshot(order: &mut Order) {
     set_recorder(Some(record));
     let me = this_m();
     let my_p = me.and_then(|mp| mp.p.peek()).map(|pp| pp.id.get());
-    // Threads without a P are kept from recording, and those with one stand still.
+    // Threads without a P are kept from recording, and threads with a P stand still.
     let number = |mp| buffer_of(Some(mp)).writer.number.get();
     for pp in &procs().allp {
         let mine = Some(pp.id.get()) == my_p;
@@ -292,7 +294,7 @@ fn snapshot(order: &mut Order) {
         let m = gp.m.get().map_or(0, number);
         let status = match status {
             _ if mine => Go::Running,
-            // It has just left its thread.
+            // The goroutine has just left its thread.
             Go::Syscall if m == 0 => continue,
             status => status,
         };
@@ -335,11 +337,11 @@ fn write(number: u64) {
     }
 }
 
-/// While this lives, what happens is written to the file that the environment names.
+/// While this lives, a trace is written to the file that the environment names.
 pub(in crate::runtime) struct Traced;
 
-/// Begins what the environment asks for, when the first main goroutine is about to begin. What
-/// can't be done is said on stderr.
+/// Begins the traces that the environment asks for, when the first main goroutine is about to
+/// begin. Reports failures on stderr.
 pub(in crate::runtime) fn traced_as_said() -> Option<Traced> {
     static LOOKED: AtomicBool = AtomicBool::new(false);
     if LOOKED.swap(true, Ordering::Relaxed) {
@@ -361,25 +363,26 @@ impl Drop for Traced {
     }
 }
 
-/// How much is kept for the report of an error: what Go's flight recorder keeps.
+/// How much the flight recorder keeps for the report of an error: as much as Go's.
 const KEPT: (Duration, usize) = (Duration::from_secs(10), 10 << 20);
 
-/// Where the last seconds are written, if the process ends with an error.
+/// The file for the last seconds, if the process ends with an error.
 static CRASH: OnceLock<PathBuf> = OnceLock::new();
 
-/// How often that was done: a deadlock may be reported before the process ends.
+/// How many times the last seconds were written. A deadlock may be reported before the process
+/// ends.
 static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-/// Whether that was done; else says why not.
+/// Returns whether `setting` was carried out. If not, prints why.
 fn done(setting: &str, result: io::Result<()>) -> bool {
     result.inspect_err(|error| eprintln!("gosched: GODEBUG={setting}: {error}")).is_ok()
 }
 
-/// Writes what the flight recorder has.
+/// Writes the contents of the flight recorder to a file.
 fn write_crash() {
     let Some(path) = CRASH.get() else { return };
-    // What led to a deadlock isn't in the recording any more when the process ends later: that has
-    // a file of its own.
+    // Each recording has a file of its own. When the process ends later, the recording doesn't
+    // contain the cause of a deadlock any more.
     let mut path = path.clone().into_os_string();
     match WRITTEN.fetch_add(1, Ordering::Relaxed) {
         0 => {}
@@ -397,7 +400,8 @@ fn write_crash() {
     }
 }
 
-/// The recording, as soon as nobody else has the writer; none if its holder stands still.
+/// Returns the recording as soon as no other thread has the writer, or none if the writer's holder
+/// stands still.
 fn recording_when_free() -> Option<io::Result<Recording>> {
     let mut taken = records_taken();
     let mut since = nanotime();
@@ -416,5 +420,6 @@ fn recording_when_free() -> Option<io::Result<Recording>> {
     }
 }
 
-/// How long the writer is waited for when the process ends, since it took its last record.
+/// How many nanoseconds to wait for the writer when the process ends, since the writer took its
+/// last record.
 const PATIENCE_NS: i64 = 2_000_000_000;

@@ -4,11 +4,11 @@
 //! remembers stacks that it has seen. An unwinder takes a microsecond for each frame. But it finds
 //! the same frames whenever it begins with the same pc and finds the same return addresses in the
 //! same places. So the frames are kept with the places of their return addresses. The key is the pc
-//! and the goroutine's distance from the base of its stack. Next time it is enough to check that
-//! the places still hold the same return addresses.
+//! and the goroutine's distance from the base of its stack. Next time, a check that the places
+//! still hold the same return addresses is enough.
 //!
-//! A table has each stack once ([`intern`]). Stacks are never freed, because threads remember them.
-//! So their number is limited. Their memory comes from the kernel: see `buffer.rs`.
+//! A table has each stack once ([`intern`]). Stacks are never freed, because threads remember them,
+//! so their number is limited. Their memory comes from the kernel: see `buffer.rs`.
 
 use std::ffi::{c_int, c_void};
 use std::hash::Hasher;
@@ -37,8 +37,8 @@ const KNOWN: usize = Chunk::SIZE / size_of::<Known>();
 /// The number of entries in which a stack may be.
 const WAYS: usize = 4;
 
-/// The number of the stack of `gp`, from which the calling thread, that of `mp`, has switched to
-/// g0; 0 if it can't be found.
+/// Returns the number of the stack of `gp`, from which the thread of `mp`, the calling thread, has
+/// switched to g0. Returns 0 if the stack can't be found.
 pub(super) fn stack_of(mp: &M, gp: &G) -> u32 {
     let (pc, sp) = (gp.sched.pc.get(), gp.sched.sp.get());
     let bounds = gp.stack.get();
@@ -68,7 +68,7 @@ pub(super) fn stack_of(mp: &M, gp: &G) -> u32 {
     }
 }
 
-/// The number of a stack that describes the start of `gp`: its function, and its name.
+/// Returns the number of a stack that describes the start of `gp`: its function, and its name.
 pub(super) fn start_of(mp: Option<&M>, gp: &G) -> u32 {
     let name = gp.ext.name.get();
     // All closures are started by the same few functions. The place that made the goroutine says
@@ -97,11 +97,12 @@ fn key(pc: usize, room: usize) -> u64 {
 
 enum Found<'a> {
     Known(u32),
-    /// The stack isn't known. It can be remembered in this entry.
+    /// The stack isn't known. The thread can remember it in this entry.
     New(Option<&'a mut Known>),
 }
 
-/// The stack that the calling thread, that of `mp`, remembers by this key, if it `matches`.
+/// Returns the stack that the thread of `mp`, the calling thread, remembers by this key, if the
+/// stack `matches`.
 fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> Found<'a> {
     let table = &mp.ext.trace_buffer.writer.stacks;
     if table.get().is_null() {
@@ -116,7 +117,7 @@ fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> 
     let first = (key >> 32) as usize % (KNOWN / WAYS) * WAYS;
     let set = &mut known[first..first + WAYS];
     for known in set.iter() {
-        // SAFETY: stacks stay.
+        // SAFETY: stacks are never freed.
         if known.key == key && matches(unsafe { &*known.stack }) {
             // SAFETY: as above.
             return Found::Known(unsafe { (*known.stack).id() });
@@ -166,10 +167,9 @@ fn walk(gp: &G) -> Option<Walk> {
     (walk.len > 0).then_some(walk)
 }
 
-/// Notes a frame of the goroutine's. The frames of this walk itself come before the goroutine's,
-/// and are skipped.
+/// Notes a frame of the goroutine's. The frames of the walk itself come first, and are skipped.
 unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: the unwinder passes its context, and walk's, which nobody else uses meanwhile.
+    // SAFETY: the unwinder passes its context, and the walk, which no other code uses meanwhile.
     let (walk, pc, sp) =
         unsafe { (&mut *walk.cast::<Walk>(), _Unwind_GetIP(context), _Unwind_GetCFA(context)) };
     if pc == 0 || walk.len == MAX_FRAMES {
@@ -181,8 +181,8 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     let mut slot = 0;
     if walk.len > 0 {
         // The return address to a frame is at the end of the frame that it has called. A frame
-        // below the goroutine's stack pointer has made no call. The look-up of a name pretends that
-        // it has (`report/symbols.rs`), and the goroutine may wait in that look-up.
+        // below the goroutine's stack pointer has made no call. The look-up of a name makes such a
+        // frame up (`report/symbols.rs`), and the goroutine may wait in that look-up.
         let low = if walk.last < walk.sp { walk.hi } else { walk.last };
         let words = (low..sp.min(walk.hi)).step_by(size_of::<usize>());
         // SAFETY: the words between two frames' stack pointers are on the goroutine's stack.
@@ -197,12 +197,12 @@ unsafe extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
     GO_ON
 }
 
-/// The maximum number of frames that are read and written of a stack. Go's
+/// The maximum number of frames of a stack that are read and written. Go's
 /// `tracev2.MaxFramesPerStack`.
 pub(super) const MAX_FRAMES: usize = 128;
 
-/// A frame: its pc, and the offset of the return address to it from the stack pointer. The pc of
-/// the first frame was in a register.
+/// A frame: its pc, and the offset from the stack pointer of the return address to the frame. The
+/// pc of the first frame was in a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Frame {
@@ -257,7 +257,7 @@ struct Table {
 /// The index precedes the stacks in memory: it maps hashes to the numbers of stacks.
 static TABLE: Mutex<Table> = Mutex::new(Table { used: INDEX * size_of::<u32>(), count: 0 });
 
-/// The memory of the table; none if it couldn't be mapped.
+/// Returns the memory of the table, or none if it couldn't be mapped.
 fn memory() -> Option<*mut u8> {
     static MEMORY: OnceLock<usize> = OnceLock::new();
     let address = *MEMORY.get_or_init(|| {
@@ -266,14 +266,14 @@ fn memory() -> Option<*mut u8> {
     (address != 0).then(|| ptr::with_exposed_provenance_mut(address))
 }
 
-/// The stack with this number, which the table has given out.
+/// Returns the stack with this number, which the table has given out.
 pub(super) fn stack(id: u32) -> Option<&'static Stack> {
     let memory = memory().filter(|_| id != 0)?;
     // SAFETY: stacks are never changed once they have a number.
     Some(unsafe { &*memory.add(id as usize * UNIT).cast::<Stack>() })
 }
 
-/// The stack with these frames and this name; none if the table is full.
+/// Returns the stack with these frames and this name, or none if the table is full.
 fn intern(frames: &[Frame], name: Name) -> Option<&'static Stack> {
     let mut hasher = Fast::default();
     frames.iter().for_each(|frame| hasher.write_u64((frame.pc ^ frame.slot.rotate_left(32)) as u64));

@@ -1,7 +1,7 @@
-//! From records to events: what Go's reader is told when something happens.
+//! From records to events: the events that Go's reader gets for a record.
 //!
-//! Annotations of the program, and stops of the world, change nobody's state. Go's reader takes
-//! their events from a goroutine that runs with a P only.
+//! Annotations of the program, and stops of the world, change no state. Go's reader accepts their
+//! events only from a goroutine that runs with a P.
 
 use crate::runtime::data::runtime2::TraceBlockReason;
 use crate::runtime::data::trace::{Kind, Record, SWITCH};
@@ -55,8 +55,8 @@ impl Order {
         }
     }
 
-    /// Whether the goroutine had left thread `m`, without a P, when the trace began, and others
-    /// have said already what it has done since.
+    /// Whether the goroutine had left thread `m`, without a P, when the trace began, and other
+    /// threads' records have already shown what it has done since.
     fn has_left(&self, m: usize, goid: u64) -> bool {
         let told = self.gs.get(&goid).is_some_and(|g| g.told == Told::Yes);
         told && self.threads[m].p.is_none() && self.threads[m].g != Some(goid)
@@ -84,8 +84,8 @@ impl Order {
         self.encoder.event(m, now, ev, &args);
     }
 
-    /// If the trace hasn't said that the goroutine is there, and thread `m` does something that
-    /// shows what it did before, says it.
+    /// Announces the goroutine if the trace hasn't. A record of thread `m` shows that its state was
+    /// `before`.
     fn tell(&mut self, m: usize, now: u64, goid: u64, before: Go) {
         let told = self.goroutine(goid).told;
         if told == Told::Made && self.may_make(m) {
@@ -106,11 +106,12 @@ impl Order {
     fn start(&mut self, m: usize, record: &Record) {
         let (now, goid) = (record.ticks, record.arg);
         if let Some(here) = self.threads[m].g.filter(|here| *here != goid) {
-            // It was there when the trace began, and has ended at that moment.
+            // The other goroutine was there when the trace began, and has ended at that moment.
             self.gs.remove(&here);
             self.threads[m].g = None;
         }
-        // Its M may be another one, if it is locked to that: the switch to it comes first.
+        // If the goroutine is locked to an M, another M may have switched to it. That switch comes
+        // first.
         let from = std::mem::take(&mut self.goroutine(goid).switched_from);
         if from != m && self.threads[from].switch.is_some_and(|switch| switch.next == goid) {
             self.flush_switch(from);
@@ -118,7 +119,7 @@ impl Order {
         let g = self.goroutine(goid);
         g.seq = record.seq;
         if g.status == Go::Running && g.told == Told::Yes {
-            // The end of its system call has said so.
+            // The end of its system call has shown this already.
             return;
         }
         match self.threads[m].switch.take() {
@@ -134,7 +135,7 @@ impl Order {
     fn tell_start(&mut self, m: usize, now: u64, goid: u64) {
         let has_p = self.threads[m].p.is_some();
         if !has_p {
-            // The other one of its coroutine has had none.
+            // The other goroutine of its coroutine had no P.
             self.borrow_p(m, now);
             self.threads[m].p = Some(NO_P);
         }
@@ -152,13 +153,14 @@ impl Order {
         (g.status, g.detached) = (Go::Syscall, true);
     }
 
-    /// Thread `m` has for a moment a P that there isn't.
+    /// Gives thread `m`, for a moment, the P that doesn't exist.
     fn borrow_p(&mut self, m: usize, now: u64) {
         let seq = self.processor(NO_P, now);
         self.encoder.event(m, now, Ev::ProcStart, &[NO_P.into(), seq]);
     }
 
-    /// From now on the goroutine runs on thread `m`; its next number.
+    /// Notes that the goroutine runs on thread `m` from now on. Returns the goroutine's next
+    /// number.
     fn runs_on(&mut self, m: usize, goid: u64) -> u64 {
         self.threads[m].g = Some(goid);
         let g = self.goroutine(goid);
@@ -192,8 +194,8 @@ impl Order {
         self.encoder.event(m, now, Ev::GoUnblock, &args);
     }
 
-    /// Makes sure that the goroutine of thread `m` runs with a P there, for Go's reader; false if
-    /// the thread has none.
+    /// Makes sure that, for Go's reader, the goroutine of thread `m` runs there with a P. Returns
+    /// false if the thread has no P.
     fn runs(&mut self, m: usize, now: u64, goid: u64) -> bool {
         self.tell(m, now, goid, if self.threads[m].p.is_some() { Go::Running } else { Go::Syscall });
         if self.goroutine(goid).status == Go::Running {
@@ -206,13 +208,13 @@ impl Order {
         attached
     }
 
-    /// The goroutine of thread `m`, which has a P again, goes on.
+    /// Ends the system call of the goroutine of thread `m`, which has a P again.
     fn go_on(&mut self, m: usize, now: u64, goid: u64) {
         self.encoder.event(m, now, Ev::GoSyscallEndBlocked, &[]);
         self.tell_start(m, now, goid);
     }
 
-    /// The goroutine leaves thread `m`.
+    /// Notes that the goroutine leaves thread `m`.
     fn leaves(&mut self, m: usize, goid: u64, to: Go) {
         self.threads[m].g = None;
         let g = self.goroutine(goid);
@@ -250,7 +252,7 @@ impl Order {
         self.encoder.event(m, record.ticks, Ev::GoBlock, &args);
     }
 
-    /// The next number of a P that somebody gets, or takes; it may be new.
+    /// Returns the next number of a P that a thread gets or takes. The P may be new.
     fn processor(&mut self, id: u32, now: u64) -> u64 {
         let Order { ps, encoder, .. } = self;
         let p = ps.entry(id).or_insert_with(|| {
@@ -273,14 +275,14 @@ impl Order {
         self.gone(m, goid);
     }
 
-    /// Thread `m` has switched to the other one of a coroutine: one event for both.
+    /// Adds one event for both halves of a switch of thread `m` to a coroutine's other goroutine.
     fn switch_to(&mut self, m: usize, switch: &Switch, goid: u64) {
         let ev = if switch.record.kind == Kind::GoEnd { Ev::GoSwitchDestroy } else { Ev::GoSwitch };
         let seq = self.runs_on(m, goid);
         self.encoder.event(m, switch.record.ticks, ev, &[goid, seq]);
     }
 
-    /// Something came between the two halves of a switch: they are told one by one.
+    /// Adds an event for each half of a switch, as something came between them.
     pub(super) fn flush_switch(&mut self, m: usize) {
         let Some(Switch { record, next, unparked_at }) = self.threads[m].switch.take() else { return };
         if record.kind == Kind::GoEnd {
@@ -301,7 +303,8 @@ impl Order {
         self.goroutine(goid).detached = false;
     }
 
-    /// The goroutine of thread `m`, which has a P, enters a system call, or loses the P.
+    /// Begins a system call: the goroutine of thread `m`, which has a P, enters one, or loses the
+    /// P.
     fn in_syscall_from(&mut self, m: usize, now: u64, goid: u64, stack: u32) {
         let Some(p) = self.threads[m].p else { return };
         let seq = self.processor(p, now);
@@ -328,7 +331,7 @@ impl Order {
         let (now, goid) = (record.ticks, record.arg);
         self.tell(m, now, goid, Go::Syscall);
         if self.goroutine(goid).status != Go::Syscall {
-            // It had lost its P before, and has gone on since it had one again.
+            // The goroutine had lost its P before, and has gone on with a P since.
             return;
         }
         match self.threads[m].p.and_then(|p| self.ps.get_mut(&p)) {
@@ -374,7 +377,7 @@ impl Order {
         }
     }
 
-    /// Thread `m` has taken a P from another thread.
+    /// Handles a record that thread `m` has taken a P from another thread.
     fn taken_p(&mut self, m: usize, record: &Record) {
         let (now, p) = (record.ticks, record.p.id().unwrap_or(NO_P));
         let Some(at) = self.ps.get_mut(&p) else { return };
@@ -433,7 +436,7 @@ impl Order {
         }
     }
 
-    /// Ends a region, and those within it that haven't ended.
+    /// Ends a region, and the regions within it that haven't ended.
     fn end_region(&mut self, m: usize, record: &Record, goid: u64, region: (u64, Box<str>)) {
         let regions = &mut self.goroutine(goid).regions;
         let Some(at) = regions.iter().rposition(|open| *open == region) else { return };
@@ -444,7 +447,7 @@ impl Order {
     }
 }
 
-/// Go's names of the reasons why a goroutine parks: its tools know them.
+/// Returns Go's name of the reason why a goroutine parks. Go's tools know these names.
 fn block_reason(detail: u16) -> &'static str {
     const REASONS: [(TraceBlockReason, &str); 13] = [
         (TraceBlockReason::Forever, "forever"),
@@ -465,7 +468,7 @@ fn block_reason(detail: u16) -> &'static str {
     named.map_or("unspecified", |(_, name)| name)
 }
 
-/// Why the world was stopped.
+/// Returns why the world was stopped.
 fn stw_reason(record: &Record) -> &'static str {
     let begin = std::ptr::with_exposed_provenance(record.arg as usize);
     // SAFETY: the recorder has taken a `&'static str` apart.

@@ -1,5 +1,5 @@
-//! The thread that reads what was recorded, and hands generations to those who want them: a writer
-//! of the program's, and the flight recorder, which keeps the last generations, whole.
+//! The thread that reads the records, and hands generations to their consumers: a writer of the
+//! program's, and the flight recorder, which keeps the last generations, whole.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,53 +18,56 @@ use crate::runtime::trace::buffer::{self, all_buffers, put_chunk};
 use crate::runtime::trace::encoder::HEADER;
 use crate::runtime::trace::order::Order;
 
-/// How long a generation lasts at most, in nanoseconds. Go's `traceAdvancePeriod`.
+/// The maximum duration of a generation, in nanoseconds. Go's `traceAdvancePeriod`.
 const GENERATION_NS: i64 = 1_000_000_000;
 
-/// How large it is at most, in bytes; and how large it may be at least, however little may be kept.
+/// The maximum size of a generation, in bytes, and the least value of that maximum, however little
+/// the flight recorder may keep.
 const GENERATION_BYTES: usize = 64 << 20;
 const MIN_BYTES: usize = 64 << 10;
 
-/// For how long a record may wait for the one that it follows, in nanoseconds: only a bug can keep
+/// The maximum time that a record may wait for its predecessor, in nanoseconds. Only a bug can keep
 /// it waiting, or a machine that gives the other thread no processor.
 const STUCK_NS: i64 = 10_000_000_000;
 
-/// How long the world may stand still before a generation ends all the same, in nanoseconds.
+/// How many nanoseconds [`Writer::advance_now`] waits while the world is stopped, before it ends
+/// the generation all the same.
 const PATIENCE_NS: i64 = 20_000_000;
 
-/// How long is waited for records that are late, in nanoseconds: a thread may have done what it has
-/// still to say, and what comes after it waits for that.
+/// How many nanoseconds to wait for late records. A thread may have yet to record something that it
+/// has done, and the records that follow wait for that.
 const LATE_NS: i64 = 2_000_000_000;
 
-/// Where the program wants the trace.
+/// The program's writer for the trace.
 pub(super) type Sink = Box<dyn Write + Send>;
 
-/// What becomes of the records.
+/// The state of the thread that turns records into a trace.
 pub(super) struct Writer {
     order: Order,
-    /// When this generation did, in nanoseconds.
+    /// When this generation began, in nanoseconds.
     generation_began: i64,
     pub(super) sink: Option<Sink>,
-    /// What has become of the sink: the first error ends it.
+    /// The result of writing to the sink. The first error ends the sink.
     pub(super) result: io::Result<()>,
     pub(super) flight: Option<Flight>,
-    /// Nothing is recorded any more: it couldn't be, or nobody wants it.
+    /// Whether nothing is recorded any more, because of an error, or because there is no consumer.
     pub(super) is_over: bool,
-    /// Since when records wait that can't be taken, in nanoseconds; 0 if none does.
+    /// Since when only records that can't be taken wait, in nanoseconds; 0 if that isn't so.
     stuck_since: i64,
 }
 
 /// The writer, while there is a trace.
 static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
 
-/// How many records the writer has taken, ever: the progress of the thread that holds it.
+/// How many records the writer has taken in all. Shows the progress of the thread that holds the
+/// writer.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn records_taken() -> u64 {
     TAKEN.load(Ordering::Relaxed)
 }
 
-/// How many want the writer, besides its thread.
+/// How many threads want the writer, besides its own thread.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
 pub(super) fn writer() -> MutexGuard<'static, Option<Writer>> {
@@ -74,7 +77,8 @@ pub(super) fn writer() -> MutexGuard<'static, Option<Writer>> {
     writer
 }
 
-/// [`writer`] for its thread, which takes it again and again: after all others.
+/// [`writer`] for its own thread, which takes it again and again. Waits until no other thread wants
+/// it.
 pub(super) fn writer_at_last() -> MutexGuard<'static, Option<Writer>> {
     while WANTED.load(Ordering::Relaxed) > 0 {
         usleep(WAIT_US);
@@ -82,13 +86,13 @@ pub(super) fn writer_at_last() -> MutexGuard<'static, Option<Writer>> {
     WRITER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// [`writer`], unless somebody has it. In the report of a fatal error.
+/// [`writer`], unless a thread has it. For the report of a fatal error.
 pub(super) fn try_writer() -> Option<MutexGuard<'static, Option<Writer>>> {
     WRITER.try_lock().ok()
 }
 
 thread_local! {
-    /// The program's writer is being called, on this thread.
+    /// Whether this thread is calling the program's writer.
     static WITH_THEIRS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -97,7 +101,7 @@ pub(super) fn is_with_theirs() -> bool {
     WITH_THEIRS.get()
 }
 
-/// Calls what is the program's: a panic is an error, too, and leaves nothing of ours half done.
+/// Calls code of the program's. A panic becomes an error, and leaves nothing of ours half done.
 pub(super) fn theirs(f: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     WITH_THEIRS.set(true);
     let result = catch_unwind(AssertUnwindSafe(f));
@@ -127,8 +131,8 @@ impl Writer {
         writer
     }
 
-    /// Takes a part of what there is, and ends the generation if that is due; says whether there is
-    /// more.
+    /// Takes a part of the records, and ends the generation if it is due. Returns whether there are
+    /// more records.
     pub(super) fn work(&mut self) -> bool {
         let more = self.take();
         if let Some(error) = self.broken() {
@@ -139,7 +143,7 @@ impl Writer {
         more
     }
 
-    /// Takes the records that there were when this was called, as far as they can be taken yet.
+    /// Takes the records that are there now, as far as they can be taken yet.
     fn drain_all(&mut self) {
         for _ in 0..ROUNDS {
             if !self.take() {
@@ -148,19 +152,19 @@ impl Writer {
         }
     }
 
-    /// Takes a part of the records that there are, and ends the generation if that is due; says
-    /// whether there are more.
+    /// Takes a part of the records, hands over full batches, and ends the generation if it is due.
+    /// Returns whether there are more records.
     fn take(&mut self) -> bool {
         let more = self.drain();
         self.hand_over();
         if self.is_due() {
             self.advance();
         }
-        // It may be large, and yet not at an end.
+        // The generation may be large, but not able to end yet.
         more && !self.is_large()
     }
 
-    /// Takes the records that are there by now, unless the generation becomes too large; says
+    /// Takes the records that are there by now, until the generation becomes too large. Returns
     /// whether there may be more.
     fn drain(&mut self) -> bool {
         for buffer in all_buffers() {
@@ -168,14 +172,14 @@ impl Writer {
             buffer.reader.leave().into_iter().for_each(put_chunk);
         }
         self.order.encoder.clock.look();
-        // In the order of time, as far as that is possible.
+        // The records are taken in the order of time, as far as that is possible.
         let mut heads: Vec<Head> = all_buffers().filter_map(Head::of).collect();
         let most = self.most();
         let mut taken = 0;
         let mut waits = 0;
         while waits < heads.len() && taken < ENOUGH && self.order.encoder.size < most {
             heads[waits..].sort_by_key(|head| head.ticks);
-            // What is earlier and waits may wait for the first one.
+            // Earlier records that wait may wait for this one.
             let next = if waits > 0 { waits } else { 1 };
             let until = heads.get(next).map_or(u64::MAX, |next| next.ticks);
             let Head { buffer, .. } = heads[waits];
@@ -194,7 +198,7 @@ impl Writer {
                 Some(ticks) => heads[waits].ticks = ticks,
                 None => _ = heads.swap_remove(waits),
             }
-            // What others wait for may be among what was taken.
+            // Records that wait may have waited for a record that was taken.
             waits = if taken > before { 0 } else { waits + 1 };
         }
         let all_wait = !heads.is_empty() && waits == heads.len();
@@ -206,7 +210,7 @@ impl Writer {
         waits < heads.len()
     }
 
-    /// Why there can't be more of this trace, if there can't.
+    /// Returns the error that ends this trace, if there is one.
     pub(super) fn broken(&self) -> Option<io::Error> {
         if buffer::LOST.load(Ordering::Relaxed) {
             return Some(io::Error::other("gosched: more was to be traced than could be written"));
@@ -217,7 +221,7 @@ impl Writer {
         })
     }
 
-    /// Whether the generation should end, and may.
+    /// Whether the generation should end, and may end.
     fn is_due(&self) -> bool {
         let is_long = nanotime() - self.generation_began >= GENERATION_NS;
         (is_long || self.is_large()) && self.order.may_end()
@@ -227,16 +231,17 @@ impl Writer {
         self.order.encoder.size >= self.most()
     }
 
-    /// How many bytes a generation should have at most, besides what there was in its beginning.
-    /// The flight recorder keeps several, so that the last one isn't all when it ends.
+    /// Returns the maximum number of bytes that a generation should have, besides its initial
+    /// state. The flight recorder keeps several generations, so that the last one isn't all that it
+    /// has when that generation ends.
     fn most(&self) -> usize {
         let part = self.flight.as_ref().map_or(GENERATION_BYTES, |flight| flight.max_bytes / 8);
         part.max(self.order.encoder.begun_with).clamp(MIN_BYTES, GENERATION_BYTES)
     }
 
-    /// Takes what there is, also what waits for records that are late, but no longer than
-    /// [`LATE_NS`] for these; and ends the generation as soon as it may end: in a moment. In the
-    /// report of a fatal error the world may stand still for good.
+    /// Takes all records that are there, and ends the generation. Waits for late records for at
+    /// most [`LATE_NS`]. Then waits until the generation may end, which it soon does. But in the
+    /// report of a fatal error the world may stay stopped for good, so this wait has a limit, too.
     pub(super) fn advance_now(&mut self) {
         let (asked, began) = (cputicks(), nanotime());
         self.drain_all();
@@ -267,7 +272,7 @@ impl Writer {
         self.order.begin();
     }
 
-    /// Hands over what is complete.
+    /// Hands over the batches that are full.
     fn hand_over(&mut self) {
         let bytes = self.order.encoder.take();
         if bytes.is_empty() {
@@ -283,7 +288,7 @@ impl Writer {
         }
     }
 
-    /// Writes no more, and returns what has become of it.
+    /// Ends writing to the sink, and returns the result.
     pub(super) fn detach(&mut self) -> io::Result<()> {
         self.advance_now();
         let flushed = self.sink.take().map_or(Ok(()), |mut sink| {
@@ -293,17 +298,17 @@ impl Writer {
         mem::replace(&mut self.result, Ok(())).and(flushed)
     }
 
-    /// The first error, which ends writing, is kept.
+    /// Keeps the first error, which ends writing.
     fn fails(&mut self, error: io::Error) {
         if let Some(sink) = self.sink.take() {
             self.result = Err(error);
-            // What its drop says comes too late.
+            // An error of its drop comes too late.
             let _ = drop_theirs(sink);
         }
     }
 }
 
-/// A thread with records, and when the next was made.
+/// A thread's buffer with records, and when its next record was made.
 struct Head {
     ticks: u64,
     buffer: &'static TraceBuffer,
@@ -315,39 +320,39 @@ impl Head {
     }
 }
 
-/// Whether a record waits that was made until then, in ticks.
+/// Whether a record waits that was made at `until`, in ticks, or before.
 fn waits(until: u64) -> bool {
     all_buffers().filter_map(Head::of).any(|head| head.ticks <= until)
 }
 
-/// How many are taken before it is looked whether the generation has gone on for long enough.
+/// How many records are taken between two checks whether the generation has lasted long enough.
 const ENOUGH: usize = 1 << 16;
 
-/// In how many such parts are all that there can be.
+/// The number of such parts that contain the maximum number of records.
 const ROUNDS: usize = buffer::MAX_RECORDS / ENOUGH;
 
-/// How often the thread looks whether others have had what they wanted, in microseconds.
+/// The time between two looks of a thread that waits, in microseconds.
 const WAIT_US: u32 = 50;
 
-/// The generations that are kept.
+/// The flight recorder: the generations that are kept.
 pub(super) struct Flight {
-    /// Those that are older, in nanoseconds, aren't needed.
+    /// Generations that are older than this, in nanoseconds, aren't needed.
     min_age: i64,
-    /// How many bytes of them there may be; one may be larger.
+    /// The maximum number of bytes that are kept. A single generation may be larger.
     max_bytes: usize,
     kept: VecDeque<Generation>,
-    /// The present one, as far as it was written.
+    /// The present generation, as far as it was written.
     current: Vec<u8>,
 }
 
 #[derive(Clone)]
 struct Generation {
-    /// When it ended, in nanoseconds.
+    /// When the generation ended, in nanoseconds.
     ended: i64,
     bytes: Arc<[u8]>,
 }
 
-/// What there was at one moment.
+/// The contents of the flight recorder at one moment.
 pub(crate) struct Recording(Vec<Arc<[u8]>>);
 
 impl Flight {
@@ -360,13 +365,13 @@ impl Flight {
         if self.current.is_empty() { self.current = bytes } else { self.current.extend_from_slice(&bytes) }
     }
 
-    /// The present generation has ended, now.
+    /// Notes that the present generation has ended, now.
     fn end_generation(&mut self, now: i64) {
         let bytes = mem::take(&mut self.current).into();
         self.kept.push_back(Generation { ended: now, bytes });
         let is_old = |generation: &Generation| now - generation.ended > self.min_age;
         let mut bytes: usize = self.kept.iter().map(|generation| generation.bytes.len()).sum();
-        // As many as have max_bytes without the first.
+        // Drops the first generation if the others alone have max_bytes, or if it is too old.
         while let Some(first) = self.kept.front()
             && self.kept.len() > 1
             && (bytes - first.bytes.len() >= self.max_bytes || is_old(first))
@@ -382,7 +387,7 @@ impl Flight {
 }
 
 impl Recording {
-    /// Writes it as a trace; returns how many bytes that were.
+    /// Writes the recording as a trace. Returns the number of bytes written.
     pub(crate) fn write_to(&self, out: &mut dyn Write) -> io::Result<u64> {
         out.write_all(HEADER)?;
         self.0.iter().try_for_each(|bytes| out.write_all(bytes))?;

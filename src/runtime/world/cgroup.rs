@@ -2,7 +2,7 @@
 //! CPU limit of its control group allows. Go 1.25's `cgroup_linux.go` and its package
 //! `internal/runtime/cgroup`; 1.22 knows nothing of control groups.
 //!
-//! `/proc/self/cgroup` tells which group that is, `/proc/self/mountinfo` where its files are:
+//! `/proc/self/cgroup` names the group, and `/proc/self/mountinfo` says where its files are:
 //!
 //! ```text
 //!     0::/app/worker                                                  /proc/self/cgroup
@@ -15,8 +15,8 @@
 //! slice, a Kubernetes pod), so here the lowest limit that can be seen counts, as in std's
 //! `available_parallelism`.
 //!
-//! The files stay open, as in Go, and are read again from their beginning. So which group it is, is
-//! asked once: a process that is moved to another one doesn't notice.
+//! The files stay open, as in Go, and are read again from their beginning. So the group is looked
+//! up only once, and a process that is moved to another group doesn't notice.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -30,15 +30,16 @@ use crate::runtime::base::debug::container_maxprocs_off;
 use crate::runtime::base::os::getproccount;
 use crate::runtime::data::runtime2::sched;
 
-/// The number of P's that the system suggests now; none if it doesn't tell, as in a sandbox, or if
-/// the descriptors have been closed. This reads files: not to be called where that may take too
-/// long. Go's `defaultGOMAXPROCS`.
+/// Returns the number of P's that the system suggests now. Returns none if the system doesn't tell,
+/// as in a sandbox, or if the descriptors were closed. Reads files, so it isn't called where that
+/// may take too long. Go's `defaultGOMAXPROCS`.
 ///
-/// Of all threads sysmon's is asked: no code of the program's runs there, so nobody has bound it
-/// alone to a processor.
+/// Asks for the processors of sysmon's thread: no code of the program's runs there, so the program
+/// hasn't bound that thread alone to a processor.
 pub(super) fn default_gomaxprocs() -> Option<i32> {
     static LIMITS: OnceLock<Vec<Limit>> = OnceLock::new();
-    // 0, this thread, while there is no sysmon: its thread will begin with the same processors.
+    // 0, which is this thread, while there is no sysmon. Sysmon's thread will begin with the same
+    // processors.
     let procs = getproccount(sched().ext.turns.sysmon.load(Ordering::Relaxed))?;
     if container_maxprocs_off() {
         return Some(procs);
@@ -47,8 +48,8 @@ pub(super) fn default_gomaxprocs() -> Option<i32> {
     Some(adjust_cgroup_gomaxprocs(procs, read_cpu_limit(limits)?))
 }
 
-/// Lowers `procs` to a limit, rounded up, but not below two: even a small program makes use of two.
-/// Go's `adjustCgroupGOMAXPROCS`.
+/// Lowers `procs` to a limit, rounded up, but not below two, because even a small program makes use
+/// of two. Go's `adjustCgroupGOMAXPROCS`.
 fn adjust_cgroup_gomaxprocs(procs: i32, limit: f64) -> i32 {
     procs.min(limit.ceil().max(2.0) as i32)
 }
@@ -84,7 +85,7 @@ impl Limit {
         })
     }
 
-    /// The limit now, in processors; none if it can't be read.
+    /// Returns the present limit, in processors, or none if it can't be read.
     fn read(&self) -> Option<f64> {
         match self {
             Limit::V1 { quota, period } => {
@@ -96,7 +97,7 @@ impl Limit {
     }
 }
 
-/// Parses what is in a small file now.
+/// Parses the present contents of a small file.
 fn reread<T>(file: &File, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     let mut text = [0; 64];
     let len = file.read_at(&mut text, 0).ok()?;
@@ -110,15 +111,16 @@ fn find_group() -> Option<Group> {
     parse_cpu_mount(&fs::read("/proc/self/mountinfo").ok()?, version, group)
 }
 
-/// The limits of the group and of the groups around it, where they can be read. Go's `OpenCPU`.
+/// Opens the files with the limits of the group and of the groups around it, if they can be read.
+/// Go's `OpenCPU`.
 fn open_cpu(group: &Group) -> Vec<Limit> {
     let folders = group.folder.ancestors().take_while(|folder| folder.starts_with(&group.mount_point));
     let limits = folders.filter_map(|folder| Limit::open(group.version, folder));
     limits.filter(|limit| limit.read().is_some()).collect()
 }
 
-/// The lowest of these limits now, infinite if there is none; none if one can't be read any more.
-/// Go's `ReadCPULimit`.
+/// Returns the lowest of these limits now, infinite if there are no limits. Returns none if one
+/// can't be read any more. Go's `ReadCPULimit`.
 fn read_cpu_limit(limits: &[Limit]) -> Option<f64> {
     limits.iter().try_fold(f64::INFINITY, |lowest, limit| Some(lowest.min(limit.read()?)))
 }
@@ -138,8 +140,8 @@ fn parse_v2_limit(text: &str) -> Option<f64> {
     Some(quota.parse::<i64>().ok()? as f64 / period.parse::<i64>().ok()? as f64)
 }
 
-/// The version and path of the group that limits processors: of version 1 if that has the `cpu`
-/// controller, which version 2 then can't have. Go's `parseCPUCgroup`.
+/// Returns the version and path of the group that limits processors. It is the group of version 1
+/// if version 1 has the `cpu` controller, which version 2 then can't have. Go's `parseCPUCgroup`.
 fn parse_cpu_cgroup(text: &[u8]) -> Option<(Version, &[u8])> {
     let mut v2 = None;
     for line in lines(text) {
@@ -163,8 +165,8 @@ fn contains_cpu(list: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|name| name == b"cpu")
 }
 
-/// Where `cgroup` can be seen: below the first mount of its hierarchy that contains it. Go's
-/// `parseCPUMount`.
+/// Returns where `cgroup` can be seen: below the first mount of its hierarchy that contains it.
+/// Go's `parseCPUMount`.
 fn parse_cpu_mount(text: &[u8], version: Version, cgroup: &[u8]) -> Option<Group> {
     for line in lines(text) {
         // id parent device root mount-point options optional.. - type source super-options

@@ -17,12 +17,12 @@ use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::world::stw::WORLDSEMA;
 
 /// [`proc::for_each_p`](crate::proc::for_each_p) without the check of the stack. Go's `forEachP`,
-/// which leaves it to the caller to hold `worldsema`.
+/// whose caller must hold `worldsema`.
 pub(crate) fn for_each_p(reason: WaitReason, f: fn(*mut P)) {
     semacquire(&WORLDSEMA);
     let (gp, mp, held) = hold_with_p();
     systemstack_scannable(|| {
-        // Waiting, for the reason that stop_the_world gives.
+        // The status is waiting, for the reason given in stop_the_world.
         cas_g_to_waiting(gp, GRUNNING, reason);
         for_each_p_internal(mp, f);
         cas_g_from_waiting(gp);
@@ -44,8 +44,8 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     let others = || procs().allp.iter().copied().filter(|pp| !std::ptr::eq(*pp, mine));
     others().for_each(|pp| pp.run_safe_point_fn.store(1, Ordering::SeqCst));
     preemptall();
-    // An M that makes its P idle, or leaves it in a system call, from here on sees the P's mark.
-    // P's that are idle stay idle, as the lock is held.
+    // From here on, an M that makes its P idle, or leaves it in a system call, sees the P's mark.
+    // Idle P's stay idle while the lock is held.
     let mut idle = sched().pidle.get();
     while let Some(pp) = idle {
         if claim(pp) {
@@ -58,7 +58,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     unlock(&sched().lock);
 
     f(pointer(mine));
-    // A P that was left in a system call before, or that a goroutine has lost, is taken: handoffp
+    // Takes a P that was left in a system call before, or that a goroutine has lost. Then handoffp
     // or the next M runs the function.
     let take = || {
         for pp in others() {

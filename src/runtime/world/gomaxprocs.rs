@@ -1,13 +1,13 @@
 //! The wanted number of P's: set by the program, or suggested by the system. Go's `GOMAXPROCS`,
 //! with the addition of Go 1.25: while nothing has set a number, it follows the system's.
 //!
-//! Sysmon checks the system's number at most once a second, and not while it sleeps because no P is
-//! in use: nothing is woken for that. Sysmon can't stop the world, so if the number has changed, it
+//! Sysmon checks the system's number at most once a second. While it sleeps because no P is in use,
+//! it isn't woken for the check. Sysmon can't stop the world, so if the number has changed, it
 //! makes a goroutine that does. (Go's goroutine always exists, and waits. This one ends, so reports
 //! don't show it.)
 //!
-//! After a call that sets the number, it isn't updated automatically, and the system isn't asked
-//! for it any more. So a sandbox may refuse that from then on.
+//! After a call that sets the number, sysmon neither updates the number nor asks the system for it.
+//! So a sandbox may refuse the needed calls from then on.
 
 use std::ffi::c_void;
 use std::panic::Location;
@@ -63,7 +63,7 @@ pub(crate) fn wanted_procs() -> i32 {
     }
 }
 
-/// Sets the number of P's, and returns the former number. On a goroutine. Go's `GOMAXPROCS`.
+/// Sets the number of P's, and returns the former number. Called on a goroutine. Go's `GOMAXPROCS`.
 ///
 /// During explorations, the number is noted for later. A goroutine of an exploration sets nothing.
 pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
@@ -76,7 +76,7 @@ pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
     CUSTOM.store(true, Ordering::Relaxed);
     let was = wanted_procs();
     drop(held);
-    // If sysmon asks the system right now, this waits for the end of that.
+    // If sysmon is asking the system right now, this waits until it has finished.
     lock(&COMPUTE_MAX_PROCS_LOCK.0);
     unlock(&COMPUTE_MAX_PROCS_LOCK.0);
     if n != was {
@@ -85,7 +85,7 @@ pub(crate) fn set_gomaxprocs(n: i32) -> i32 {
     was
 }
 
-/// Makes the number of P's follow the system's number from now on. On a goroutine. Go's
+/// Makes the number of P's follow the system's number from now on. Called on a goroutine. Go's
 /// `SetDefaultGOMAXPROCS`.
 ///
 /// During explorations, the number is noted for later. A goroutine of an exploration sets nothing.
@@ -93,7 +93,7 @@ pub(crate) fn set_default_gomaxprocs() {
     if explored_number().is_some() {
         return;
     }
-    // default_gomaxprocs reads files, for which a copying stack is too small.
+    // default_gomaxprocs reads files, and a copying stack is too small for that.
     let n = systemstack(default_gomaxprocs).unwrap_or_else(wanted_procs);
     if n != wanted_procs() || CUSTOM.load(Ordering::Relaxed) {
         change_procs(|| {
@@ -138,7 +138,7 @@ fn start_update(n: i32) {
     });
 }
 
-/// The function of that goroutine. Go's `updateMaxProcsGoroutine`.
+/// The function of the goroutine that changes the number. Go's `updateMaxProcsGoroutine`.
 unsafe extern "C" fn update_max_procs(n: *mut c_void) {
     change_procs(|| {
         // The program may have set a number since.
@@ -149,7 +149,7 @@ unsafe extern "C" fn update_max_procs(n: *mut c_void) {
     UPDATING.store(false, Ordering::Relaxed);
 }
 
-/// Called when explorations begin: there is one P until [`leave_one_p`]. On a goroutine.
+/// Keeps a single P until [`leave_one_p`]. Called on a goroutine, when explorations begin.
 pub(crate) fn keep_one_p() {
     change_procs(|| {
         AFTERWARDS.store(gomaxprocs(), Ordering::Relaxed);
@@ -157,7 +157,7 @@ pub(crate) fn keep_one_p() {
     });
 }
 
-/// Called when explorations end. On a goroutine.
+/// Undoes [`keep_one_p`]. Called on a goroutine, when explorations end.
 pub(crate) fn leave_one_p() {
     change_procs(|| NEWPROCS.store(AFTERWARDS.swap(0, Ordering::Relaxed), Ordering::Relaxed));
 }

@@ -5,12 +5,12 @@
 //! - A goroutine that stops the world, or runs a function on every P, holds the semaphore
 //!   `worldsema`; other such goroutines wait. It holds no lock of the runtime's, and doesn't park
 //!   until it has started the world again.
-//! - Meanwhile it is `GWAITING`, on g0, so that its own stack can be scanned. Otherwise a scanner
-//!   would wait for it to stop, and it for the scanner.
+//! - Meanwhile the goroutine is `GWAITING`, on g0, so that its own stack can be scanned. Otherwise
+//!   a scanner and the goroutine would wait for each other.
 //! - `procresize` runs with the world stopped and `sched.lock` held. Only `procresize` makes P's
 //!   and replaces their table.
-//! - A suspended goroutine has the scan bit set until `resumeG`. Two goroutines that suspended each
-//!   other would wait forever, so a suspender isn't `GRUNNING`.
+//! - A suspended goroutine has the scan bit set until `resumeG`. A suspender isn't `GRUNNING`,
+//!   because two goroutines that suspended each other would wait forever.
 //!
 //! # Files
 //!

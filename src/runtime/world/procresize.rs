@@ -1,4 +1,4 @@
-//! Changing how many P's there are: Go's `procresize`, `p.init` and `p.destroy`.
+//! Changing the number of P's: Go's `procresize`, `p.init` and `p.destroy`.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
@@ -27,18 +27,19 @@ use crate::runtime::p::timer_heap::hand_timers;
 static KEPT: Kept = Kept { every_p: UnsafeCell::new(Vec::new()), tables: UnsafeCell::new(Vec::new()) };
 
 struct Kept {
-    /// Every P ever made, those beyond GOMAXPROCS too: an M in a system call may still
-    /// point to one.
+    /// Every P ever made, also those beyond GOMAXPROCS: an M in a system call may still point to
+    /// one.
     every_p: UnsafeCell<Vec<&'static P>>,
-    /// Every table, as GOMAXPROCS may change for ever. One of each length will do: an M that still
-    /// looks at one from before finds the same P's there, and hints that may be wrong.
+    /// Every table ever made. GOMAXPROCS may change any number of times, so there is only one table
+    /// of each length. An M that still uses an earlier table finds the same P's there, and hints
+    /// that may be wrong.
     tables: UnsafeCell<Vec<&'static Procs>>,
 }
 
 // SAFETY: the vectors are only touched with ALLP_LOCK held.
 unsafe impl Sync for Kept {}
 
-/// Makes P's until there are `nprocs`; fails if there is no memory for them.
+/// Makes P's until there are `nprocs`. Fails if there is no memory for them.
 pub(in crate::runtime) fn make_ps(nprocs: i32) -> io::Result<()> {
     lock(&ALLP_LOCK.0);
     // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
@@ -57,7 +58,7 @@ pub(in crate::runtime) fn make_ps(nprocs: i32) -> io::Result<()> {
     if made { Ok(()) } else { Err(io::ErrorKind::OutOfMemory.into()) }
 }
 
-/// Calls `f` with every P ever made, also those that there aren't now and may be again.
+/// Calls `f` with every P ever made, also with P's that aren't in use now but may be again.
 pub(in crate::runtime) fn for_every_p(f: impl FnMut(&P)) {
     lock(&ALLP_LOCK.0);
     // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
@@ -66,7 +67,7 @@ pub(in crate::runtime) fn for_every_p(f: impl FnMut(&P)) {
     unlock(&ALLP_LOCK.0);
 }
 
-/// The first `nprocs` of all P's; makes those that are missing.
+/// Returns the first `nprocs` P's, and makes those that are missing.
 fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     if make_ps(nprocs).is_err() {
         throw("procresize: out of memory");
@@ -79,7 +80,7 @@ fn first_ps(nprocs: i32) -> Box<[&'static P]> {
     first
 }
 
-/// The table of these P's, none of which is in its set of idle ones.
+/// Returns the table of these P's, with none of them in its set of idle P's.
 fn table(allp: &[&'static P]) -> &'static Procs {
     lock(&ALLP_LOCK.0);
     // SAFETY: ALLP_LOCK is held, so no other reference to the vector lives.
@@ -116,12 +117,12 @@ impl P {
         }
     }
 
-    /// Gives up what the P has; its timers to `heir`. `sched.lock` is held and the world is
-    /// stopped. Go's `p.destroy`.
+    /// Gives away everything that the P has, its timers to `heir`. `sched.lock` is held and the
+    /// world is stopped. Go's `p.destroy`.
     fn destroy(&'static self, heir: &'static P) {
         assert_lock_held(&sched().lock);
         assert_world_stopped();
-        // From its tail, each G to the head of the global queue: the order stays.
+        // From the tail on, each G goes to the head of the global queue, so the order is kept.
         while let Some(gp) = self.local().take_last() {
             globrunqputhead(gp);
         }
@@ -138,9 +139,9 @@ impl P {
     }
 }
 
-/// Makes `nprocs` P's; `sched.lock` is held and the world is stopped. Returns the P's that
-/// have work, linked, which the caller must start. A caller's M keeps its P or gets the first;
-/// a thread that isn't ours gets none. Go's `procresize`.
+/// Changes the number of P's to `nprocs`. `sched.lock` is held and the world is stopped. Returns
+/// the P's that have work, linked, for the caller to start. The caller's M keeps its P or gets the
+/// first one; a thread that isn't ours gets none. Go's `procresize`.
 pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
     assert_lock_held(&sched().lock);
     assert_world_stopped();
@@ -195,11 +196,11 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
             pidleput(pp);
             continue;
         }
-        // What ran on this P goes on on the thread where it ran.
+        // The goroutine that ran on this P goes on on the same thread.
         pp.m.set(pp.ext.oldm.get().and_then(mget_specific));
         link(if pp.m.is_null() { &mut without_m } else { &mut runnable }, pp);
     }
-    // Last: each of the others has its own by now.
+    // These come last: each of the other P's has its own M by now.
     while let Some(pp) = without_m {
         without_m = pp.link.get();
         pp.m.set(mget());
@@ -242,7 +243,7 @@ mod tests {
         runqput(ps[1].local(), gs[5], false);
         dead.stack.set(home_stack(dead));
         gfput(Some(ps[3]), dead);
-        // More M's than there are here: no deadlock.
+        // More M's than there are here, so that checkdead finds no deadlock.
         let mnext = sched().mnext.replace(100);
         ms.iter().for_each(|mp| mput(mp));
         ps[1].ext.oldm.set(Some(ms[0]));

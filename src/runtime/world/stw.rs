@@ -1,11 +1,11 @@
-//! Stopping the world: all P's but one, each at a point where its goroutine could have parked. Go's
-//! `stopTheWorld` and `startTheWorld`.
+//! Stopping the world: all P's but one stop, each at a point where its goroutine could have parked.
+//! Go's `stopTheWorld` and `startTheWorld`.
 //!
-//! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't. An
-//! idle P, and one that an M in a system call has left, is stopped by the stopper; a running one
-//! stops itself (`gcstopm`) when its goroutine parks, or is preempted. The stopper sets `gcwaiting`
-//! and then looks at a P's state, and an M changes the state and then looks at `gcwaiting`: so one
-//! of the two counts the P.
+//! `sched.gcwaiting` says that the world is to stop, and `sched.stopwait` how many P's haven't
+//! stopped. The stopper stops idle P's, and P's that an M in a system call has left. A running P
+//! stops itself (`gcstopm`) when its goroutine parks or is preempted. The stopper sets `gcwaiting`
+//! and then looks at a P's state; an M changes the state and then looks at `gcwaiting`. So one of
+//! the two counts the P.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -36,8 +36,8 @@ use crate::runtime::world::procresize::procresize;
 /// A semaphore of one: only the goroutine that has it may stop the world. Go's `worldsema`.
 pub(super) static WORLDSEMA: AtomicU32 = AtomicU32::new(1);
 
-/// How many P's there are to be when the world starts, 0 for as many as now. Set with [`WORLDSEMA`]
-/// held. Go's `newprocs`.
+/// The number of P's to have when the world starts, 0 to keep the present number. Set with
+/// [`WORLDSEMA`] held. Go's `newprocs`.
 pub(super) static NEWPROCS: AtomicI32 = AtomicI32::new(0);
 
 macro_rules! reasons {
@@ -53,14 +53,14 @@ macro_rules! reasons {
             /// All reasons, in Go's order.
             pub(crate) const ALL: &[StwReason] = &[$(StwReason::$name),*];
 
-            /// What a report shows.
+            /// Returns the reason as a report shows it.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(StwReason::$name => $text,)*
                 }
             }
 
-            /// The same for `m.preemptoff`, and for C.
+            /// Returns the same text for `m.preemptoff`, and for C.
             pub(crate) const fn as_c_str(self) -> &'static CStr {
                 match self {
                     $(StwReason::$name => match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
@@ -89,7 +89,7 @@ reasons! {
 }
 
 impl StwReason {
-    /// Whether it is a collector's. Go's `isGC`.
+    /// Whether a collector stops the world for this reason. Go's `isGC`.
     fn is_gc(self) -> bool {
         matches!(self, StwReason::GcMarkTerm | StwReason::GcSweepTerm)
     }
@@ -105,7 +105,7 @@ pub struct WorldStop {
 }
 
 impl WorldStop {
-    /// Why it was stopped.
+    /// Returns why the world was stopped.
     pub fn reason(&self) -> StwReason {
         self.reason
     }
@@ -114,7 +114,7 @@ impl WorldStop {
 /// [`proc::stop_the_world`](crate::proc::stop_the_world) without the check of the stack. Go's
 /// `stopTheWorld`.
 ///
-/// On a goroutine that holds no lock of the runtime.
+/// Called on a goroutine that holds no lock of the runtime.
 #[inline(never)]
 pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     let (_, mp) = goroutine();
@@ -129,8 +129,8 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
     drop(held);
     let started_stopping = nanotime();
     systemstack_scannable(|| {
-        // Waiting, so that its stack can be scanned meanwhile: a scan of a running goroutine would
-        // wait for it to stop, and it would wait for the P of the scan.
+        // The status is waiting, so that its stack can be scanned meanwhile. A scan of a running
+        // goroutine would wait until it stops, and the goroutine would wait for the scan's P.
         cas_g_to_waiting(gp, GRUNNING, WaitReason::StoppingTheWorld);
         stop_the_world_with_sema(mp);
         cas_g_from_waiting(gp);
@@ -144,8 +144,9 @@ pub(crate) fn stop_the_world(reason: StwReason) -> WorldStop {
 #[inline(never)]
 pub(crate) fn start_the_world(w: WorldStop) {
     systemstack(|| start_the_world_with_sema(&w));
-    // Not to be preempted before the semaphore is released, and to hand that over directly: a
-    // goroutine that stops the world in a loop must not keep others from it.
+    // The goroutine isn't preempted before the semaphore is released. The semaphore is handed over
+    // directly, so that a goroutine that stops the world in a loop doesn't keep others from doing
+    // so.
     let mp = acquirem();
     trace(|| Event::StwDone);
     mp.inspect(|mp| mp.preemptoff.set(std::ptr::null()));
@@ -153,18 +154,19 @@ pub(crate) fn start_the_world(w: WorldStop) {
     releasem(mp);
 }
 
-/// The times that it took to stop the world, for reasons of this kind.
+/// Returns the histogram of the times that stopping the world took, for reasons of this kind.
 fn stopping_time(reason: StwReason) -> &'static TimeHistogram {
     if reason.is_gc() { &sched().stw_stopping_time_gc } else { &sched().stw_stopping_time_other }
 }
 
-/// The times that the world was stopped, stopping it included, for reasons of this kind.
+/// Returns the histogram of the times that the world was stopped, stopping it included, for reasons
+/// of this kind.
 fn total_time(reason: StwReason) -> &'static TimeHistogram {
     if reason.is_gc() { &sched().stw_total_time_gc } else { &sched().stw_total_time_other }
 }
 
-/// Stops the world, for a goroutine that has [`WORLDSEMA`] and can't be preempted. On g0, with a P.
-/// Go's `stopTheWorldWithSema`.
+/// Stops the world, for a goroutine that has [`WORLDSEMA`] and can't be preempted. Called on g0,
+/// with a P. Go's `stopTheWorldWithSema`.
 fn stop_the_world_with_sema(mp: &'static M) {
     if mp.locks.get() > 0 {
         throw("stopTheWorld: holding locks");
@@ -173,8 +175,8 @@ fn stop_the_world_with_sema(mp: &'static M) {
     lock(&sched().lock);
     sched().stopwait.store(gomaxprocs(), Ordering::Relaxed);
     sched().gcwaiting.store(true, Ordering::SeqCst);
-    // The code below, and the operation for which the world stops, may need locks that kept
-    // goroutines hold.
+    // Goroutines that wait for their turn in a signal handler may hold locks that the code below
+    // needs, or the operation in the stopped world.
     let_go();
     preemptall();
     stopped(mine);
@@ -188,8 +190,8 @@ fn stop_the_world_with_sema(mp: &'static M) {
     while wait && !notetsleep(&sched().stopnote, ASK_AGAIN_NS) {
         preemptall();
         detachall();
-        // A goroutine that has lost its P in a signal handler hasn't stopped that P, nor counted
-        // it.
+        // A goroutine that has lost its P in a signal handler has neither stopped nor counted the
+        // P.
         lock(&sched().lock);
         take_all_from_syscalls();
         let all = sched().stopwait.load(Ordering::Relaxed) == 0;
@@ -219,7 +221,7 @@ fn take_all_from_syscalls() {
     }
 }
 
-/// Starts the world, with [`NEWPROCS`] P's. On g0 of the M that has stopped it. Go's
+/// Starts the world, with [`NEWPROCS`] P's. Called on g0 of the M that has stopped it. Go's
 /// `startTheWorldWithSema`.
 fn start_the_world_with_sema(w: &WorldStop) {
     assert_world_stopped();
@@ -231,8 +233,8 @@ fn start_the_world_with_sema(w: &WorldStop) {
     let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
     let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
     sched().gcwaiting.store(false, Ordering::SeqCst);
-    // After gcwaiting was cleared: a goroutine that gets a P here must not take it for a P that is
-    // to be stopped.
+    // Called after gcwaiting was cleared: a goroutine that gets a P here must not take it for a P
+    // that is to stop.
     serve_turns();
     wake_sysmon();
     unlock(&sched().lock);
@@ -253,8 +255,8 @@ fn start_the_world_with_sema(w: &WorldStop) {
         }
     }
     total_time(w.reason).record(nanotime() - w.started_stopping);
-    // There may be more to run than these P's have in their queues. If not, the M goes back to
-    // sleep.
+    // There may be more goroutines to run than these P's have in their queues. If not, the M goes
+    // back to sleep.
     wakep();
     releasem(locked);
 }

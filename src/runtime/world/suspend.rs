@@ -19,7 +19,7 @@ use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::preempt::ask::{fail_stack_checks, preempt_m};
 use crate::runtime::sched::ready::ready;
 
-/// What [`suspend_g`](crate::proc::suspend_g) has done to a goroutine. Go's `suspendGState`.
+/// The result of [`suspend_g`](crate::proc::suspend_g). Go's `suspendGState`.
 #[derive(Debug)]
 #[must_use = "a suspended goroutine waits for resume_g"]
 pub struct SuspendGState {
@@ -37,8 +37,8 @@ pub(crate) fn suspend_g(gp: &'static G) -> SuspendGState {
     state
 }
 
-/// [`suspend_g`] that gives up when the monotonic clock is at `limit`: a goroutine that runs code
-/// without checks may not stop for long.
+/// [`suspend_g`] that gives up when the monotonic clock is at `limit`, because a goroutine that
+/// runs code without checks may not stop for a long time.
 pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<SuspendGState> {
     let mp = this_m();
     if mp.and_then(|mp| mp.curg.get()).is_some_and(|curg| readgstatus(curg) == GRUNNING) {
@@ -57,7 +57,7 @@ pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<
             status = GWAITING;
         }
         match status {
-            // GIDLE: it has ended, too, and its page went back to the kernel.
+            // GIDLE: the goroutine has ended, too, and its page went back to the kernel.
             GDEAD | GIDLE => return Some(SuspendGState { g: ptr::null_mut(), dead: true, stopped: false }),
             GRUNNABLE | GSYSCALL | GWAITING => {
                 if castogscanstatus(gp, status, status | GSCAN) {
@@ -71,7 +71,7 @@ pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<
             GRUNNING if nanotime() >= limit => {
                 if castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
                     // If the request stops the goroutine all the same, `preempt_park` sees this and
-                    // readies it.
+                    // makes it ready.
                     gp.preempt_stop.store(false, Ordering::Relaxed);
                     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
                     return None;
@@ -82,7 +82,7 @@ pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<
                 next_ask = nanotime() + YIELD_DELAY / 2;
                 ask_to_park(gp);
             }
-            // It hasn't come to a safe point yet, or another thread has claimed it.
+            // The goroutine hasn't come to a safe point yet, or another thread has claimed it.
             GRUNNING | GCOPYSTACK | GPREEMPTED => {}
             _ if status & GSCAN != 0 => {} // another thread suspends it
             _ => {
@@ -101,7 +101,7 @@ pub(in crate::runtime) fn suspend_g_until(gp: &'static G, limit: i64) -> Option<
 
 /// Asks a running goroutine to park, if it still runs.
 fn ask_to_park(gp: &'static G) {
-    // With the scan bit set, it stays on its M.
+    // With the scan bit set, the goroutine stays on its M.
     if !castogscanstatus(gp, GRUNNING, GSCANRUNNING) {
         return;
     }
@@ -112,7 +112,7 @@ fn ask_to_park(gp: &'static G) {
     }
     casfrom_gscanstatus(gp, GSCANRUNNING, GRUNNING);
     if let Some(mp) = mp {
-        // If it waits for its turn, it would do so for as long as this M has its P.
+        // If the goroutine waits for its turn, it would wait as long as this M has its P.
         let_one_go(mp);
         preempt_m(mp);
     }

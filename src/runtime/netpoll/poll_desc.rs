@@ -50,7 +50,7 @@ impl fmt::Display for PollError {
 
 impl std::error::Error for PollError {}
 
-/// In `rg` and `wg`: not ready, and nobody waits. Go's `pdNil`.
+/// In `rg` and `wg`: not ready, and no goroutine waits. Go's `pdNil`.
 pub(in crate::runtime) const PD_NIL: *mut G = ptr::null_mut();
 /// The descriptor has become ready, and no goroutine has noticed yet. Go's `pdReady`.
 pub(in crate::runtime) const PD_READY: *mut G = ptr::without_provenance_mut(1);

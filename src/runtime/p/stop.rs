@@ -151,7 +151,7 @@ const FORKED: u32 = 2;
 /// goroutines that the parent runs, too.
 pub(in crate::runtime) fn mark_children_of_fork() {
     unsafe extern "C" fn mark_p() {
-        // Nobody takes the P meanwhile: the child has no sysmon.
+        // No thread takes the P meanwhile, because the child has no sysmon.
         if let Some(pp) = this_m().and_then(|mp| mp.p.peek()) {
             pp.run_safe_point_fn.store(FORKED, Ordering::Relaxed);
         }

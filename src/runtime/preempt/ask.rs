@@ -58,8 +58,8 @@ pub(in crate::runtime) fn fail_stack_checks(mp: &M, gp: &G) {
     poison_stack_limit(mp, gp);
 }
 
-/// Sends a preemption signal to the thread of `mp`, unless one is on its way. Sends none if no code
-/// is preemptible: the signal might cut a system call of that thread short for nothing. Go's
+/// Sends a preemption signal to the thread of `mp`, unless one is on its way, or no code is
+/// preemptible. Such a signal might cut a system call of that thread short for nothing. Go's
 /// `preemptM`.
 pub(in crate::runtime) fn preempt_m(mp: &M) {
     if preemptible::any() {
@@ -94,7 +94,7 @@ fn send(mp: &M) {
 pub(in crate::runtime) enum Asked {
     /// Nothing.
     Nothing = 0,
-    /// To go on without its P, because its thread sleeps, or somebody needs all P's.
+    /// To go on without its P, because its thread sleeps, or a stopper needs all P's.
     Detach = 1,
     /// To go on when its turn comes again, because it has computed for its time slice.
     WaitForTurn = 2,

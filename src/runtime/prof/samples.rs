@@ -28,7 +28,7 @@ const PLACES: usize = 256;
 /// The maximum number of bytes of a sample's stacks that are copied: usually a few hundred frames.
 pub(super) const COPIED: usize = 32 << 10;
 
-/// Nobody has the place.
+/// No thread has the place.
 const FREE: u32 = 0;
 /// A handler writes to the place, or the profiler takes its sample.
 const TAKEN: u32 = 1;

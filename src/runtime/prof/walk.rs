@@ -43,7 +43,7 @@ impl Copies {
     /// lead into the copies.
     ///
     /// # Safety
-    /// The bytes of the parts are at `from`, aligned, one behind the other, and nobody changes
+    /// The bytes of the parts are at `from`, aligned, one behind the other, and no thread changes
     /// them.
     pub(super) unsafe fn fill(&mut self, parts: &[Part; 2], from: usize, mut regs: Regs) -> Regs {
         let base = self.0.as_mut_ptr().expose_provenance();

@@ -92,8 +92,8 @@ fn claim_next(mp: &'static M, from: Source) -> bool {
     true
 }
 
-/// Claims `next`, which waits for `gp`, the goroutine of `mp`, and for nobody else. `gp` has
-/// thread-locals of its own. Returns false if it has claimed nothing.
+/// Claims `next`, which waits only for `gp`, the goroutine of `mp`. `gp` has thread-locals of its
+/// own. Returns false if it has claimed nothing.
 #[inline(always)]
 pub(super) fn claim_waiting(gp: &G, mp: &'static M, next: &G) -> bool {
     let held = hold_p(mp);

@@ -54,8 +54,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) left: &'a [(&'static G, u32)],
 }
 
-/// Runs the goroutine that `make` makes, and all that it and they make, until none of them can run.
-/// There is one P. Then calls `look` with the outcome, before the goroutines that are left are
+/// Runs the goroutine that `make` makes, and all goroutines that come of it, until none of them can
+/// run. There is one P. Then calls `look` with the outcome, before the goroutines that are left are
 /// given up. Neither `make` nor `look` panics.
 ///
 /// # Errors

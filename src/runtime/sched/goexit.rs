@@ -99,7 +99,7 @@ fn announce_end(gp: &G) -> bool {
         return true;
     }
     // SAFETY: ENDED and EXITED are only set by this function and after it, and `joiner` isn't
-    // NO_HANDLE. So `joiner` is null or a G that waits, but for the bits; G's are never freed.
+    // NO_HANDLE. So, without the bits, `joiner` is null or a G that waits. G's are never freed.
     if let Some(joiner) = unsafe { who(joiner).as_ref() } {
         goready(joiner);
     }

@@ -130,8 +130,9 @@ pub(super) fn pay_wakes(mp: &M) {
     }
 }
 
-/// Stops the spinning of an M that has found work, or pays the wake that it owes, if there is
-/// anything for another M to do. Go's `resetspinning`, which wakes in any case.
+/// Stops the spinning of `mp`, and pays the wake that it owes, if there is anything for another M
+/// to do. For an M that has found work, and spins or owes a wake. Go's `resetspinning`, which wakes
+/// in any case.
 pub(super) fn resetspinning(mp: &M) {
     let surely = mp.ext.owes_wake.replace(OwesWake::No) == OwesWake::Yes;
     if mp.spinning.get() {
@@ -144,7 +145,7 @@ pub(super) fn resetspinning(mp: &M) {
     }
     // If no P is idle, wakep only makes the next M that lets a P go look again.
     let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
-    // Goroutines that wait for descriptors count, if no M polls, which would find them.
+    // worth_polling: goroutines wait for descriptors, and no M polls and would find them.
     if surely || nobody || worth_polling() || is_work_left(procs()) || is_timer_left(procs()) {
         wakep();
     }

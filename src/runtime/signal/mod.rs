@@ -23,7 +23,7 @@
 //! | --- | --- |
 //! | `embedder.rs` | the signals of an embedder, which receives them itself |
 //! | `handler.rs` | `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`, `getsig`, `setsig`, `setsigstack` |
-//! | `sigaction.rs` | `sigenable`, `sigdisable`, `sigignore`; `signal_enable` and its kin |
+//! | `sigaction.rs` | `sigenable`, `sigdisable`, `sigignore`; `signal_enable` and the like |
 //! | `sigprof.rs` | `start_sampling`, `stop_sampling`: the CPU profile, on and off |
 //! | `sigqueue.rs` | `sigsend`, `signal_recv`, `signalWaitUntilIdle`, `signal_ignored` |
 //! | `snapshot.rs` | a running goroutine's stack, copied by its thread's handler |

@@ -106,8 +106,7 @@ fn current_stack(mp: &M) -> u32 {
     mp.curg.get().map_or(0, |gp| stack_of(mp, gp))
 }
 
-/// Returns the `detail` for `gp`: [`SWITCH`] if it leaves for a coroutine's other goroutine, else
-/// nothing (0).
+/// Returns a `detail`: [`SWITCH`] if `gp` leaves for a coroutine's other goroutine, else 0.
 fn switch(gp: &G) -> u16 {
     if gp.waitreason.get() == WaitReason::Coroutine { SWITCH } else { 0 }
 }

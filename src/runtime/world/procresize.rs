@@ -196,7 +196,7 @@ pub(in crate::runtime) fn procresize(nprocs: i32) -> Option<&'static P> {
             pidleput(pp);
             continue;
         }
-        // The goroutine that ran on this P goes on on the same thread.
+        // The goroutine that ran on this P continues on the same thread.
         pp.m.set(pp.ext.oldm.get().and_then(mget_specific));
         link(if pp.m.is_null() { &mut without_m } else { &mut runnable }, pp);
     }

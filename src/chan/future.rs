@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-use crate::chan::elem::Elem;
+use crate::chan::handles::Elem;
 use crate::chan::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
 use crate::goroutine::wake;
 use crate::runtime::{

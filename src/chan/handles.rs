@@ -1,20 +1,24 @@
-//! [`Sender`] and [`Receiver`]: the typed handles of a channel. They are counted, because there is
-//! no collector. [`bounded`] makes them.
+//! [`Sender`] and [`Receiver`]: the typed handles of a channel, and the iterators over what is
+//! received. The handles are counted, because there is no collector. [`bounded`] makes them.
+//!
+//! Values travel through the untyped channel by their address: see [`Elem`]. Without optimisation
+//! each function that gets a value would have a copy of it on its stack, and goroutines' stacks are
+//! small.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::process::abort;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::chan::elem::Elem;
-use crate::chan::{Iter, RecvError, SendError, TryIter, TryRecvError, TrySendError};
+use crate::chan::{RecvError, SendError, TryRecvError, TrySendError};
 use crate::runtime::{
-    Hchan, Received, Sent, Type, Woken, as_goroutine, chancap, chanlen, chanrecv, chansend, chansend_unwoken,
-    closechan, freechan, makechan,
+    Hchan, MAX_ALIGN, Received, Sent, Type, Woken, as_goroutine, chancap, chanlen, chanrecv, chansend,
+    chansend_unwoken, closechan, freechan, makechan,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
@@ -422,5 +426,182 @@ impl<T> fmt::Debug for Sender<T> {
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Receiver { .. }")
+    }
+}
+
+/// Receives and waits for each value: made by [`Receiver::iter`].
+///
+/// ```
+/// use gosched::chan::bounded;
+///
+/// gosched::run(|| {
+///     let (tx, rx) = bounded(0);
+///     gosched::go(move || (1..=3).for_each(|n| tx.send(n).unwrap()));
+///     let mut sum = 0;
+///     for n in &rx {
+///         sum += n;
+///     }
+///     assert_eq!(sum, 6);
+/// });
+/// ```
+#[must_use = "an iterator receives nothing until it is asked for a value"]
+pub struct Iter<'a, T>(&'a Receiver<T>);
+
+/// Receives and waits for no value: made by [`Receiver::try_iter`].
+///
+/// ```
+/// use gosched::chan::bounded;
+///
+/// let (tx, rx) = bounded(3);
+/// tx.send(1).unwrap();
+/// tx.send(2).unwrap();
+/// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2]); // the channel is still open
+/// ```
+#[must_use = "an iterator receives nothing until it is asked for a value"]
+pub struct TryIter<'a, T>(&'a Receiver<T>);
+
+/// [`Iter`] that owns its receiver.
+///
+/// ```
+/// use gosched::chan::{Receiver, bounded};
+///
+/// fn numbers() -> impl Iterator<Item = u32> {
+///     let (tx, rx): (_, Receiver<u32>) = bounded(0);
+///     gosched::go(move || (1..=3).for_each(|n| tx.send(n).unwrap()));
+///     rx.into_iter()
+/// }
+///
+/// gosched::run(|| assert_eq!(numbers().sum::<u32>(), 6));
+/// ```
+#[must_use = "an iterator receives nothing until it is asked for a value"]
+pub struct IntoIter<T>(Receiver<T>);
+
+impl<'a, T> Iter<'a, T> {
+    fn new(receiver: &'a Receiver<T>) -> Self {
+        Iter(receiver)
+    }
+}
+
+impl<'a, T> TryIter<'a, T> {
+    fn new(receiver: &'a Receiver<T>) -> Self {
+        TryIter(receiver)
+    }
+}
+
+impl<T> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<T> Iterator for TryIter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl<T> Iterator for IntoIter<T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter(self)
+    }
+}
+
+impl<T> fmt::Debug for Iter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Iter { .. }")
+    }
+}
+
+impl<T> fmt::Debug for TryIter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("TryIter { .. }")
+    }
+}
+
+impl<T> fmt::Debug for IntoIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("IntoIter { .. }")
+    }
+}
+
+/// How an [`Hchan`](crate::chan::hchan::Hchan) carries a `T`: as it is, or in a box if its size or
+/// its alignment is more than an `Hchan` can have.
+pub(super) struct Elem<T>(PhantomData<T>);
+
+impl<T> Elem<T> {
+    pub(crate) const BOXED: bool = size_of::<T>() > u16::MAX as usize || align_of::<T>() > MAX_ALIGN;
+
+    pub(crate) const TYPE: Type = if Self::BOXED {
+        Type { size_: size_of::<Box<T>>(), align_: align_of::<Box<T>>() }
+    } else {
+        Type { size_: size_of::<T>(), align_: align_of::<T>() }
+    };
+
+    /// Calls `send` with `value`, or with the address of a box that has the value meanwhile.
+    ///
+    /// # Safety
+    /// There is a value. `send` moves it if it returns `Done`, and then it is gone.
+    #[inline(always)]
+    pub(super) unsafe fn send(value: *mut T, send: impl FnOnce(*const c_void) -> Sent) -> Sent {
+        if !Self::BOXED {
+            return send(value.cast());
+        }
+        let mut boxed = ManuallyDrop::new(Box::<T>::new_uninit());
+        // SAFETY: there is a value, as the caller says, and room for one; it is back there unless
+        // it was sent.
+        unsafe { ptr::copy_nonoverlapping(value, boxed.as_mut_ptr(), 1) };
+        let sent = send((&raw const boxed).cast());
+        if sent != Sent::Done {
+            // SAFETY: as above.
+            unsafe { ptr::copy_nonoverlapping(boxed.as_ptr(), value, 1) };
+            drop(ManuallyDrop::into_inner(boxed));
+        }
+        sent
+    }
+
+    /// Calls `recv` with `place`, or with a place for a box, whose value is moved to `place`.
+    ///
+    /// # Safety
+    /// `place` is a place for a value. If `recv` returns `Done`, it has written a value of the type
+    /// [`TYPE`](Self::TYPE).
+    #[inline(always)]
+    pub(super) unsafe fn recv(place: *mut T, recv: impl FnOnce(*mut c_void) -> Received) -> Received {
+        if !Self::BOXED {
+            return recv(place.cast());
+        }
+        let mut boxed = MaybeUninit::<Box<MaybeUninit<T>>>::uninit();
+        let received = recv(boxed.as_mut_ptr().cast());
+        if received == Received::Done {
+            // SAFETY: Done says that a box was written, with a value, which is moved out. The box
+            // ends here.
+            unsafe { ptr::copy_nonoverlapping(boxed.assume_init().as_ptr(), place, 1) };
+        }
+        received
     }
 }

@@ -34,21 +34,15 @@
 
 // | file | what it holds |
 // | --- | --- |
-// | `handles.rs` | `Sender`, `Receiver`, `bounded`, `never` |
-// | `elem.rs` | how a value travels through a channel without types |
-// | `iter.rs` | iterators over what is received |
+// | `handles.rs` | `Sender`, `Receiver`, `bounded`, `never`; iterators; how a value travels through a channel without types |
 // | `future.rs` | `recv_async`, `send_async`: the same for code that is async |
 // | `stream.rs` | `RecvStream`: what is received, as a stream |
 // | `timed.rs` | `recv_timeout` and its like, `deadline` |
-// | `select_macro.rs` | `select!` |
-// | `select_arms.rs` | `RecvArm`, `SendArm`: what the macro is made of |
+// | `select_macro.rs` | `select!`; `RecvArm`, `SendArm`: what the macro is made of |
 // | `select_set.rs` | `Select`: cases that are known at run time only |
 
-mod elem;
 mod future;
 pub(crate) mod handles;
-mod iter;
-mod select_arms;
 mod select_macro;
 mod select_set;
 #[cfg(feature = "futures")]
@@ -57,10 +51,9 @@ mod timed;
 
 pub use crate::raw::hchan;
 pub use future::{RecvFuture, SendFuture};
-pub use handles::{Receiver, Sender, bounded, never};
-pub use iter::{IntoIter, Iter, TryIter};
+pub use handles::{IntoIter, Iter, Receiver, Sender, TryIter, bounded, never};
 #[doc(hidden)]
-pub use select_arms::{AsReceiver, AsSender, Place, RecvArm, SendArm, arms, arms_in_order};
+pub use select_macro::{AsReceiver, AsSender, Place, RecvArm, SendArm, arms, arms_in_order};
 pub use select_set::{Select, Selected};
 pub use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 #[cfg(feature = "futures")]

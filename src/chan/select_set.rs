@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::mpsc::{RecvError, SendError};
 use std::time::{Duration, Instant};
 
-use crate::chan::select_arms::{Outcome, Slot};
+use crate::chan::select_macro::{Outcome, Slot};
 use crate::chan::{Receiver, Sender, deadline};
 use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, until};
 

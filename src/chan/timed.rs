@@ -10,8 +10,8 @@ use std::mem::{self, MaybeUninit};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use crate::chan::elem::Elem;
-use crate::chan::select_arms::{Outcome, Place, RawArm};
+use crate::chan::handles::Elem;
+use crate::chan::select_macro::{Outcome, Place, RawArm};
 use crate::chan::{Receiver, RecvArm, Sender, arms};
 use crate::runtime::{
     Feeds, Hchan, Received, Sent, Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when,

@@ -23,14 +23,12 @@
 // | `once.rs` | `Once`, `OnceLock` |
 // | `wait_group.rs` | `WaitGroup`: the count and its waiters |
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
-// | `semaphore.rs` | `Semaphore` |
-// | `acquire_future.rs` | `acquire_async`: the same for code that is async |
+// | `semaphore.rs` | `Semaphore`; `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
 // | `single_flight.rs` | `SingleFlight` |
 
-mod acquire_future;
 mod barrier;
 mod condvar;
 mod err_group;
@@ -44,7 +42,6 @@ mod single_flight;
 pub(crate) mod wait_group;
 mod wait_group_go;
 
-pub use acquire_future::AcquireFuture;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use err_group::{ErrGroup, err_group};
@@ -52,7 +49,7 @@ pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceLock};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use semaphore::Semaphore;
+pub use semaphore::{AcquireFuture, Semaphore};
 pub use single_flight::SingleFlight;
 pub use wait_group::WaitGroup;
 pub use wait_group_go::WaitGroupGuard;

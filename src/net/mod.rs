@@ -43,22 +43,17 @@
 
 // | file | what it holds |
 // | --- | --- |
-// | `tcp.rs` | `TcpListener`, `TcpStream` |
-// | `udp.rs` | `UdpSocket` |
+// | `tcp.rs` | `TcpListener`, `TcpStream`; connecting without blocking a thread |
 // | `unix.rs` | `UnixListener`, `UnixStream`, `UnixDatagram` |
-// | `datagram.rs` | what sockets of datagrams have in common |
+// | `datagram.rs` | `UdpSocket`, and what sockets of datagrams have in common |
 // | `options.rs` | what std's types do without waiting |
-// | `connect.rs` | connecting without blocking a thread |
 // | `resolve.rs` | names to addresses, on a thread that may block |
-// | `pollable.rs` | `Pollable`: whatever can be polled |
+// | `pollable.rs` | `Pollable`: whatever can be polled; the owner of its descriptor, and how it is dropped |
 // | `limit.rs` | what ends an operation that waits: a timeout, a cancellation |
 // | `later.rs` | `go_when_readable`: waiting without a goroutine |
-// | `descriptor_owner.rs` | the owner of a descriptor, and how it is dropped |
 // | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
 
-mod connect;
 mod datagram;
-mod descriptor_owner;
 mod later;
 mod limit;
 mod options;
@@ -66,16 +61,15 @@ mod pollable;
 mod registration;
 mod resolve;
 mod tcp;
-mod udp;
 mod unix;
 
+pub use datagram::UdpSocket;
 pub use later::{Readable, go_when_readable};
 pub(crate) use limit::Limit;
 pub use pollable::Pollable;
 pub(crate) use pollable::room;
 pub(crate) use registration::{is_ready, set_nonblocking};
 pub use tcp::{Incoming, TcpListener, TcpStream};
-pub use udp::UdpSocket;
 pub use unix::{UnixDatagram, UnixIncoming, UnixListener, UnixStream};
 
 /// Conversions between std's types and `Pollable`s of them, and `try_clone`.

@@ -46,12 +46,10 @@
 // | file | what it holds |
 // | --- | --- |
 // | `kind.rs` | `Signal` |
-// | `handlers.rs` | which channels receive which signals, as in Go's `os/signal` |
-// | `sig_m.rs` | the thread whose signal mask is the program's: Go's `ensureSigM` |
+// | `handlers.rs` | which channels receive which signals, as in Go's `os/signal`; the thread whose signal mask is the program's |
 
 mod handlers;
 mod kind;
-mod sig_m;
 
 pub use kind::Signal;
 

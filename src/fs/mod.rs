@@ -36,21 +36,15 @@
 
 // | file | what it holds |
 // | --- | --- |
-// | `file.rs` | `File` |
-// | `open_options.rs` | `OpenOptions` |
-// | `paths.rs` | `write`, and the other functions that take a path |
-// | `read_dir.rs` | `ReadDir`, `DirEntry` |
+// | `file.rs` | `File`, `OpenOptions` |
+// | `paths.rs` | `write`, and the other functions that take a path; `ReadDir`, `DirEntry` |
 
 mod file;
-mod open_options;
 mod paths;
-mod read_dir;
 
-pub use file::File;
-pub use open_options::OpenOptions;
+pub use file::{File, OpenOptions};
 pub use paths::{
-    canonicalize, copy, create_dir, create_dir_all, exists, hard_link, metadata, read, read_link,
-    read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions, symlink_metadata,
-    write,
+    DirEntry, ReadDir, canonicalize, copy, create_dir, create_dir_all, exists, hard_link, metadata, read,
+    read_dir, read_link, read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions,
+    symlink_metadata, write,
 };
-pub use read_dir::{DirEntry, ReadDir, read_dir};

@@ -1,16 +1,14 @@
-//! [`Child`].
+//! [`Child`], the pipes to it and from it, and the descriptor that reports its end.
 
-use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::panic::Location;
-use std::process::{self, ExitStatus, Output};
+use std::process::{self, ExitStatus, Output, Stdio};
+use std::ptr;
 
 use crate::context::Context;
 use crate::goroutine::{Builder, blocking};
-use crate::net::{Limit, Pollable};
-use crate::process::pidfd::{kill, pidfd};
-use crate::process::pipes::polled;
-use crate::process::{ChildStderr, ChildStdin, ChildStdout};
+use crate::net::{Limit, Pollable, set_nonblocking};
 use crate::runtime::{Inherited, Mode, must_wait};
 
 /// A program that was started: [`std::process::Child`], with waits that park the goroutine and not
@@ -220,4 +218,95 @@ fn read_all(ctx: &Context, pipe: Option<ChildStdout>) -> io::Result<Vec<u8>> {
         ctx.with(&pipe).read_to_end(&mut all)?;
     }
     Ok(all)
+}
+
+/// The pipe to a child's standard input: [`std::process::ChildStdin`], on which only goroutines
+/// wait. Dropping it closes the pipe, and the child reads the end. Go's `Cmd.StdinPipe` returns the
+/// like.
+///
+/// A write to a child that has closed its end, or has ended, fails with
+/// [`BrokenPipe`](io::ErrorKind::BrokenPipe). (SIGPIPE, which would end the process, is ignored in
+/// a Rust program.)
+pub type ChildStdin = Pollable<PipeWriter>;
+
+/// The pipe from a child's standard output: [`std::process::ChildStdout`], on which only goroutines
+/// wait. Go's `Cmd.StdoutPipe` returns the like.
+///
+/// It ends when the other end is closed, by the child and by each process that has inherited it
+/// from the child.
+///
+/// As std's, it can be the input of another child, which gets it in blocking mode:
+///
+/// ```
+/// use std::process::Stdio;
+/// use gosched::process::Command;
+///
+/// gosched::run(|| {
+///     let mut echo = Command::new("echo").arg("gopher").stdout(Stdio::piped()).spawn()?;
+///     let rev = Command::new("rev").stdin(echo.stdout.take().unwrap()).output()?;
+///     assert_eq!(rev.stdout, b"rehpog\n");
+///     assert!(echo.wait()?.success());
+///     Ok::<(), std::io::Error>(())
+/// })
+/// .unwrap();
+/// ```
+pub type ChildStdout = Pollable<PipeReader>;
+
+/// The pipe from a child's standard error: the same as [`ChildStdout`]. Go's `Cmd.StderrPipe`
+/// returns the like.
+pub type ChildStderr = Pollable<PipeReader>;
+
+/// Adds this end of a pipe to the poller. The child's end stays in blocking mode.
+fn polled<T: AsFd + From<OwnedFd>>(pipe: Option<impl Into<OwnedFd>>) -> io::Result<Option<Pollable<T>>> {
+    pipe.map(|pipe| Pollable::new(T::from(pipe.into()))).transpose()
+}
+
+macro_rules! stdio {
+    ($($pipe:ty),*) => {
+        $(
+            impl From<Pollable<$pipe>> for Stdio {
+                /// The descriptor of [`into_inner`](Pollable::into_inner), in blocking mode,
+                /// because programs don't expect `WouldBlock`. Its duplicates change as well: the
+                /// mode belongs to this end of the pipe.
+                fn from(ours: Pollable<$pipe>) -> Self {
+                    let pipe = ours.into_inner();
+                    set_nonblocking(pipe.as_fd(), false).expect("a pipe can be in either mode");
+                    pipe.into()
+                }
+            }
+        )*
+    };
+}
+
+stdio!(PipeReader, PipeWriter);
+
+/// Opens a descriptor of a child that hasn't been waited for. It becomes readable at the child's
+/// end. None if there can't be one: before Linux 5.3, in a sandbox that doesn't know the system
+/// call, or if there are too many descriptors. Go's `pidfdFind`, in `os/pidfd_linux.go` since 1.23.
+fn pidfd(id: u32) -> Option<Pollable<OwnedFd>> {
+    let (id, no_flags) = (id as libc::pid_t, 0);
+    // SAFETY: no memory is passed.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, id, no_flags) };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is new, and nobody else's.
+    Pollable::new(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }).ok()
+}
+
+/// Kills the process of a [`pidfd`], and never another process that has its number by now. If it
+/// has been waited for, this does nothing.
+///
+/// # Errors
+/// The kernel's. A sandbox may allow the system call of [`pidfd`], and not this one.
+fn kill(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    let (no_info, no_flags) = (ptr::null::<libc::siginfo_t>(), 0);
+    // SAFETY: the descriptor is open, and no memory is passed.
+    let result = unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), libc::SIGKILL, no_info, no_flags)
+    };
+    match io::Error::last_os_error() {
+        error if result < 0 && error.raw_os_error() != Some(libc::ESRCH) => Err(error),
+        _ => Ok(()),
+    }
 }

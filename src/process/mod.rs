@@ -38,15 +38,10 @@
 // | file | what it holds |
 // | --- | --- |
 // | `command.rs` | `Command` |
-// | `child.rs` | `Child`: its end and its output |
-// | `pidfd.rs` | the descriptor that reports the end |
-// | `pipes.rs` | `ChildStdin` and its like |
+// | `child.rs` | `Child`: its end and its output; `ChildStdin` and its like; the descriptor that reports the end |
 
 mod child;
 mod command;
-mod pidfd;
-mod pipes;
 
-pub use child::Child;
+pub use child::{Child, ChildStderr, ChildStdin, ChildStdout};
 pub use command::Command;
-pub use pipes::{ChildStderr, ChildStdin, ChildStdout};

@@ -39,15 +39,11 @@
 //! | --- | --- |
 //! | `profile.rs` | `Profile`: the profiles that can be read at any time |
 //! | `cpu.rs` | `start_cpu_profile`, `stop_cpu_profile` |
-//! | `builder.rs` | `Builder`: samples, locations, functions |
-//! | `mappings.rs` | the files whose code is in memory, and their build ids |
-//! | `proto.rs` | messages as bytes |
+//! | `builder.rs` | `Builder`: samples, locations, functions, the files whose code is in memory; messages as bytes |
 
 mod builder;
 mod cpu;
-mod mappings;
 mod profile;
-mod proto;
 
 use std::io;
 use std::panic::resume_unwind;

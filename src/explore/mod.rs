@@ -90,21 +90,18 @@
 //! | `strategy.rs` | how schedules are found |
 //! | `schedule.rs` | `Schedule`: the choices, and their text; `Token`; a search for fewer switches that still fail |
 //! | `failure.rs` | the report of a failure |
-//! | `pipe.rs` | `Pipe`: a connection in memory, in place of sockets |
-//! | `link.rs` | `Link`: latency and faults of connections |
+//! | `network.rs` | `Pipe`: a connection in memory, in place of sockets; `Link`: latency and faults of connections |
 
 mod explorer;
 mod failure;
-mod link;
-mod pipe;
+mod network;
 mod schedule;
 mod strategy;
 
 pub use explorer::Explorer;
 pub(crate) use explorer::in_order;
 pub use failure::{Failure, FailureKind};
-pub use link::Link;
-pub use pipe::{Pipe, pipe};
+pub use network::{Link, Pipe, pipe};
 pub use strategy::Strategy;
 
 use crate::runtime::{explored_number, value_for_program};

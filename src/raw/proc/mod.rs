@@ -58,15 +58,14 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `goroutines.rs` | `newproc`, `gopark`, `goready`, `Gosched`, `newcoro`, `timeSleep`, `mcall`, `gogo` |
-//! | `locks.rs` | `acquirem`, `procPin`, `LockOSThread`, `lock`, `goparkunlock` |
-//! | `report.rs` | `throw`, `fatal`, `fatalpanic` |
+//! | `mod.rs` | `throw`, `fatal`, `fatalpanic` |
+//! | `goroutines.rs` | `newproc`, `gopark`, `goready`, `Gosched`, `newcoro`, `timeSleep`, `mcall`, `gogo`; `acquirem`, `procPin`, `LockOSThread`, `lock`, `goparkunlock` |
 //! | `world.rs` | `entersyscall`, `stopTheWorld`, `forEachP`, `suspendG`, `schedEnableUser` |
 
 mod goroutines;
-mod locks;
-mod report;
 mod world;
+
+use crate::runtime;
 
 #[doc(hidden)]
 pub use crate::runtime::with_stack;
@@ -76,8 +75,6 @@ pub use crate::runtime::{
     register_frame_map, register_preemptible, schedtrace, set_hooks, set_symbolizer, set_tracer,
 };
 pub use goroutines::*;
-pub use locks::*;
-pub use report::*;
 pub use world::*;
 
 #[doc = include_str!("../../../docs/copying-stacks.md")]
@@ -88,3 +85,22 @@ pub mod copying_stacks {
 
 #[doc = include_str!("../../../docs/preemption.md")]
 pub mod preemption {}
+
+/// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to
+/// stderr, and the status is 2. Go's `throw`, in `panic.go`.
+pub fn throw(message: &str) -> ! {
+    runtime::throw(message)
+}
+
+/// Ends the process for an error of the program, as [`throw`] does, without a backtrace of the
+/// runtime. Go's `fatal`, in `panic.go`.
+pub fn fatal(message: &str) -> ! {
+    runtime::fatal(message)
+}
+
+/// Ends the process because the running goroutine has panicked, in a language that is ported onto
+/// this, and hasn't recovered. `text`, which begins with "panic: " as a rule, goes to stderr
+/// unchanged, then the goroutine with its stack. The status is 2. Go's `fatalpanic`, in `panic.go`.
+pub fn fatalpanic(text: &str) -> ! {
+    runtime::fatalpanic_of_port(text)
+}

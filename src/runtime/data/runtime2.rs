@@ -512,8 +512,9 @@ pub struct G {
     pub nocgocallback: Cell<bool>,
     /// Its latencies are being measured.
     pub tracking: Cell<bool>,
-    /// Counts down to the next measurement.
-    pub tracking_seq: Cell<u8>,
+    /// Counts down to the next measurement, by one each time that it stops running. The owner
+    /// writes it, and a thief reads it (`runqgrab`).
+    pub tracking_seq: AtomicU8,
     /// When its state last changed while it was tracked, in nanoseconds.
     pub tracking_stamp: Cell<i64>,
     /// Nanoseconds spent runnable since tracking began.

@@ -186,7 +186,7 @@ fn settle(homes: &Homes, i: usize, kind: StackKind) -> &'static G {
     newg.stack.set(home_stack(newg));
     newg.stackguard0.store(running_guard(newg), Ordering::Relaxed);
     newg.stackguard1.set(usize::MAX);
-    newg.tracking_seq.set(next_turn());
+    newg.tracking_seq.store(next_turn(), Ordering::Relaxed);
     casgstatus(newg, GIDLE, GDEAD);
     newg
 }

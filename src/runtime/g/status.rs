@@ -191,8 +191,8 @@ pub(super) fn next_turn() -> u8 {
 /// measure if it is this wait's turn.
 #[inline(always)]
 fn count_down(gp: &G, oldval: u32, newval: u32) {
-    let left = gp.tracking_seq.get().wrapping_sub(1);
-    gp.tracking_seq.set(left);
+    let left = gp.tracking_seq.load(Ordering::Relaxed).wrapping_sub(1);
+    gp.tracking_seq.store(left, Ordering::Relaxed);
     if left == 0 {
         begin_tracking(gp, oldval, newval);
     }
@@ -201,7 +201,7 @@ fn count_down(gp: &G, oldval: u32, newval: u32) {
 #[cold]
 #[inline(never)]
 fn begin_tracking(gp: &G, oldval: u32, newval: u32) {
-    gp.tracking_seq.set(next_turn());
+    gp.tracking_seq.store(next_turn(), Ordering::Relaxed);
     gp.tracking.set(true);
     track(gp, oldval, newval);
 }

@@ -341,7 +341,13 @@ fn runqgrab(from: Steal<'_>, batch: Local<'_>, batch_head: u32, steal_run_next_g
                     // The owner is about to run `next`: the G that made it ready blocks,
                     // as a rule, almost at once. Taking `next` now would send it from P to
                     // P and back. A hand-over takes well under 3 µs.
+                    let stops = next.tracking_seq.load(Ordering::Relaxed);
                     usleep(3);
+                    if next.tracking_seq.load(Ordering::Relaxed) != stops {
+                        // It has run meanwhile, and is there again: two G's make each other ready.
+                        // The owner runs it next this time, too.
+                        return 0;
+                    }
                 }
                 if !pp.runnext.cas(Some(next), None) {
                     continue;

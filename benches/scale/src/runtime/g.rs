@@ -6,13 +6,19 @@
 const LOCAL_MAX: usize = 64;
 
 pub(crate) mod status {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use crate::runtime::base::fatal::throw;
     use crate::runtime::data::atomic::Ordering;
-    use crate::runtime::data::runtime2::G;
+    use crate::runtime::data::runtime2::{G, GRUNNING};
 
     pub(crate) fn casgstatus(gp: &G, old: u32, new: u32) {
         if gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             throw("casgstatus: bad status");
+        }
+        if old == GRUNNING {
+            let left = gp.tracking_seq.load(Relaxed).wrapping_sub(1);
+            gp.tracking_seq.store(left, Relaxed);
         }
     }
 

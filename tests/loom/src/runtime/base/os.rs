@@ -1,6 +1,7 @@
 //! Stand-in for the kernel: futexes, barriers, signals, and time, which passes while a thread
 //! sleeps for a limited time.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -112,5 +113,17 @@ pub(crate) fn osyield() {
 }
 
 pub(crate) fn usleep(_: u32) {
-    thread::yield_now();
+    match NAP.take() {
+        Some(f) => f(),
+        None => thread::yield_now(),
+    }
+}
+
+/// Makes the next `usleep` call `f` instead.
+pub(crate) fn during_next_usleep(f: impl FnOnce() + 'static) {
+    NAP.set(Some(Box::new(f)));
+}
+
+std::thread_local! {
+    static NAP: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }

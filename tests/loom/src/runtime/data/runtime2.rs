@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{
-    AtomicBool as StdBool, AtomicI64 as StdI64, AtomicPtr as StdPtr, AtomicU32 as StdU32,
+    AtomicBool as StdBool, AtomicI64 as StdI64, AtomicPtr as StdPtr, AtomicU8 as StdU8, AtomicU32 as StdU32,
 };
 
 use loom::cell::UnsafeCell;
@@ -47,6 +47,8 @@ pub(crate) struct G {
     pub(crate) syscallpc: Cell<usize>,
     pub(crate) throwsplit: Cell<bool>,
     pub(crate) waitsince: Cell<i64>,
+    /// No model depends on its order.
+    pub(crate) tracking_seq: StdU8,
     /// No model has a select.
     pub(crate) select_done: StdU32,
     pub(crate) ext: GExt,
@@ -326,6 +328,7 @@ impl G {
             syscallpc: Cell::new(0),
             throwsplit: Cell::new(false),
             waitsince: Cell::new(0),
+            tracking_seq: StdU8::new(0),
             select_done: StdU32::new(0),
             ext: GExt::default(),
             payload: UnsafeCell::new(0),

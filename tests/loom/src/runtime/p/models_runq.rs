@@ -2,9 +2,10 @@
 
 use loom::thread;
 
-use crate::runtime::data::atomic::check;
+use crate::runtime::base::os::during_next_usleep;
+use crate::runtime::data::atomic::{Ordering, check};
 use crate::runtime::data::gqueue::GQueue;
-use crate::runtime::data::runtime2::{G, P, sched};
+use crate::runtime::data::runtime2::{G, P, PRUNNING, sched};
 use crate::runtime::p::runq::{runqdrain, runqempty, runqget, runqput, runqputbatch, runqsteal};
 
 /// Takes and runs all G's that the owner of `pp` gets.
@@ -161,5 +162,25 @@ fn a_queue_with_work_never_looks_empty() {
         assert!(!looker.join().unwrap());
         got.extend(get_all(pp));
         assert_each_once(got, 2);
+    });
+}
+
+#[test]
+fn a_thief_leaves_a_g_that_has_run_meanwhile() {
+    check(Some(3), || {
+        for has_run in [false, true] {
+            let pp = P::new(0);
+            pp.status.store(PRUNNING, Ordering::Relaxed);
+            runqput(pp.local(), G::new(1), true);
+            if has_run {
+                during_next_usleep(move || {
+                    let (gp, _) = runqget(pp.local()).expect("it is there");
+                    gp.tracking_seq.fetch_sub(1, Ordering::Relaxed);
+                    runqput(pp.local(), gp, true);
+                });
+            }
+            assert_eq!(steal(pp, true).is_empty(), has_run);
+            assert_eq!(get_all(pp).is_empty(), !has_run);
+        }
     });
 }

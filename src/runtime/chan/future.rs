@@ -22,9 +22,8 @@ use std::task::Waker;
 
 use crate::runtime::arch::tsan;
 use crate::runtime::base::this::whoami;
-use crate::runtime::chan::buffer::{bufunrecv, swap_last};
 use crate::runtime::chan::make::timer_of;
-use crate::runtime::chan::ops::send;
+use crate::runtime::chan::ops::{bufunrecv, send, swap_last};
 use crate::runtime::data::atomic::{AtomicU32, Cell, Ordering};
 use crate::runtime::data::hchan::{Hchan, Waitq};
 use crate::runtime::data::runtime2::Sudog;

@@ -1,28 +1,48 @@
 //! Making, closing and freeing channels: Go's `makechan` and `closechan`. And the timer that feeds
 //! a channel.
+//!
+//! The memory of channels comes from a [`pool`](crate::runtime::mem::pool). A channel's memory
+//! stays a channel. A thread that unlocks a channel reads the lock once more after the unlock
+//! (`lock/key.rs`). By then a goroutine that has just been parked may run, and may have freed the
+//! channel. At worst the memory is another channel, whose lock tolerates the read, or zero, which
+//! is an unlocked lock.
+//!
+//! Each channel is [`SIZE`] bytes, with room for a small buffer behind the struct. A larger buffer
+//! comes from the allocator, and goes back to it.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::c_void;
 use std::iter;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::with_room;
-use crate::runtime::chan::buffer::typedmemclr;
 use crate::runtime::chan::future::{end_closed, is_nobodys, wake_all};
-use crate::runtime::chan::pool::SMALL;
+use crate::runtime::chan::ops::typedmemclr;
 use crate::runtime::data::cell::Cell;
+use crate::runtime::data::ext::{FreeList, Pool};
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{CLOSED, EXPLORED, Hchan, HchanExt, Type, Waitq};
-use crate::runtime::data::runtime2::Sudog;
+use crate::runtime::data::runtime2::{P, Sudog, sched};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::lock::rank::{LockRank, lock_init};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::mem::pool;
+use crate::runtime::mem::arena::Arena;
+use crate::runtime::mem::pool::{self, Linked, Pooled};
 use crate::runtime::prof::contention::released;
 use crate::runtime::sched::exploration::{makes_points, point};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::end_timer;
+
+/// The size of a channel with its small buffer: two cache lines, and more in builds whose locks
+/// have ranks.
+const SIZE: usize = if cfg!(debug_assertions) { 256 } else { 128 };
+
+/// The bytes of a small buffer.
+const SMALL: usize = SIZE - size_of::<Hchan>();
+
+const _: () = assert!(size_of::<Hchan>() <= SIZE && align_of::<Hchan>() <= SIZE);
 
 /// The largest alignment of a value, in bytes.
 pub(crate) const MAX_ALIGN: usize = 8;
@@ -58,7 +78,7 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     })?;
     let fresh = c.as_ptr();
     // SAFETY: only this function uses the block, except that the thread which last unlocked its
-    // lock may read the lock once more (pool.rs). So the fields are written one by one, and the
+    // lock may read the lock once more (see the top). So the fields are written one by one, and the
     // lock isn't written: it is unlocked, or zero, which is the same.
     unsafe {
         (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
@@ -183,5 +203,31 @@ unsafe fn drop_timer_of(c: NonNull<Hchan>) {
     // SAFETY: the channel is in use, as the caller says, and nobody else can free it.
     if let Some(t) = unsafe { timer_of(c) } {
         end_timer(t);
+    }
+}
+
+/// The arena from which channels are cut.
+static ARENA: Arena = Arena::new(SIZE);
+
+impl Linked for Hchan {
+    unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {
+        // SAFETY: the field lies in a channel's piece of the arena, and any bytes are a valid link.
+        // There is no reference to the whole, because a piece that was never used isn't a valid
+        // `Hchan`.
+        unsafe { &(*this.as_ptr()).ext.link }
+    }
+}
+
+impl Pooled for Hchan {
+    fn cache(pp: &P) -> &FreeList<Self> {
+        &pp.ext.hchans
+    }
+
+    fn pool() -> &'static Pool<Self> {
+        &sched().ext.hchans
+    }
+
+    fn arena() -> &'static Arena {
+        &ARENA
     }
 }

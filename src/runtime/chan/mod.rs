@@ -11,7 +11,7 @@
 //!   sender waits while the buffer has room, and no receiver while it has a value.
 //! - A goroutine that is taken off a queue is made ready after the unlock. A parked goroutine's
 //!   stack is written to with the lock held. Code that moves such a stack takes the lock too.
-//! - A channel's memory stays a channel (`pool.rs`), because a park releases the channel's lock.
+//! - A channel's memory stays a channel (`make.rs`), because a park releases the channel's lock.
 //! - Where Go panics on a closed channel, an operation returns that the channel is closed. On a
 //!   thread that doesn't run a goroutine, an operation that would have to wait returns that, too.
 //!   The face decides what to do.
@@ -20,22 +20,16 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `make.rs` | `makechan`, `closechan`; freeing one |
-//! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit` |
-//! | `buffer.rs` | `chanbuf`, `full`, `empty`, `chanlen`, `chancap`: values, and the ring that holds them |
-//! | `future.rs` | `Waiting`: futures in the same queues |
-//! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
+//! | `make.rs` | `makechan`, `closechan`; freeing one, and the pool where channels come from |
+//! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit`; `chanbuf`, `full`, `empty`, `chanlen`, `chancap` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
-//! | `explored.rs` | `send_marked`, `recv_marked`: channels that are points of an exploration, or closed |
+//! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
+//! | `future.rs` | `Waiting`: futures in the same queues |
 //! | `timer_chan.rs` | channels that a timer feeds: `sendTime`, `maybeRunChan` |
-//! | `pool.rs` | where channels come from |
 
-pub(super) mod buffer;
-mod explored;
 pub(super) mod future;
 pub(super) mod make;
 pub(super) mod ops;
-mod pool;
 pub(super) mod select;
 pub(super) mod timer_chan;
 mod waitq;

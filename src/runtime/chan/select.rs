@@ -14,17 +14,15 @@ use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
-use crate::runtime::chan::buffer::{bufrecv, bufsend, received_nothing};
-use crate::runtime::chan::explored::order_by_strategy;
 use crate::runtime::chan::future::wake_future;
-use crate::runtime::chan::ops::{recv, send};
+use crate::runtime::chan::ops::{bufrecv, bufsend, received_nothing, recv, send};
 use crate::runtime::chan::timer_chan::maybe_run_chans;
 use crate::runtime::data::hchan::Hchan;
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
-use crate::runtime::sched::exploration::{chooses, point};
+use crate::runtime::sched::exploration::{chooses, point, value};
 use crate::runtime::sched::park::{gopark, gopark_on};
 
 /// A case of a select. Go's `scase`.
@@ -64,7 +62,7 @@ impl Hchan {
 /// # Safety
 /// The channel of the case stays for `'a`.
 #[inline(always)]
-pub(super) unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
+unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
     match scases[usize::from(o)].c {
         // SAFETY: the caller keeps the channel.
         Some(c) => unsafe { &*c.as_ptr() },
@@ -135,7 +133,7 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     while let Some(sg) = next {
         let c = sg.c.get();
         if c != last && !last.is_null() {
-            // SAFETY: a channel's memory stays a channel (pool.rs), and this one's lock is held.
+            // SAFETY: a channel's memory stays a channel (`make.rs`), and this one's lock is held.
             unlock(unsafe { &(*last).lock });
         }
         last = c;
@@ -334,6 +332,44 @@ unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [
             j = k;
         }
         lockorder[j] = o;
+    }
+}
+
+/// If `any` ready case may be done, lets the exploration choose one, and puts that case first in
+/// `pollorder`. Also sorts the cases of one channel in `lockorder` as they are written, so that
+/// they wait there in that order: a sort by addresses alone leaves their order to chance. The
+/// channels are locked in `lockorder`, and stay locked.
+///
+/// # Safety
+/// As [`channel`].
+#[cold]
+unsafe fn order_by_strategy(
+    scases: &[Scase],
+    pollorder: &mut [u16],
+    lockorder: &mut [u16],
+    nsends: usize,
+    any: bool,
+) {
+    // SAFETY: the caller keeps the channels.
+    let channel = |o: u16| unsafe { channel(scases, o) };
+    lockorder.sort_unstable_by_key(|&o| (ptr::from_ref(channel(o)).addr(), o));
+    if !any {
+        return;
+    }
+    pollorder.sort_unstable();
+    let is_ready = |&place: &usize| {
+        let c = channel(pollorder[place]);
+        let (sends, qcount) = (usize::from(pollorder[place]) < nsends, c.qcount.load(Ordering::Relaxed));
+        let open = if sends {
+            !c.recvq.first.is_null() || qcount < c.dataqsiz
+        } else {
+            !c.sendq.first.is_null() || qcount > 0
+        };
+        open || c.is_closed()
+    };
+    let ready: Vec<usize> = (0..pollorder.len()).filter(is_ready).collect();
+    if ready.len() > 1 {
+        pollorder.swap(0, ready[value(ready.len())]);
     }
 }
 

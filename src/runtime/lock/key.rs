@@ -32,7 +32,7 @@
 //! Between (1) and (2) the lock is free. Another thread may take it, be the last to need it, and
 //! free its memory. Once a goroutine's park has released a lock (`gopark`'s unlockf), that
 //! goroutine may do so at once. So such a lock is never in memory that is given back: the
-//! semaphores' and conditions' locks are in tables, and channels are kept (`chan/pool.rs`).
+//! semaphores' and conditions' locks are in tables, and channels are kept (`chan/make.rs`).
 
 use crossbeam_utils::Backoff;
 

@@ -8,29 +8,6 @@ mod models_future;
 #[path = "../../../../../src/runtime/chan/waitq.rs"]
 mod waitq;
 
-/// A buffer for one value.
-pub(crate) mod buffer {
-    use std::ffi::c_void;
-    use std::sync::atomic::Ordering;
-
-    use crate::runtime::data::hchan::Hchan;
-
-    /// # Safety
-    /// `ep` points to a value.
-    pub(crate) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
-        // SAFETY: as the caller says.
-        c.buf.set(unsafe { *ep.cast() });
-        assert_eq!(c.qcount.swap(1, Ordering::Relaxed), 0);
-    }
-
-    /// # Safety
-    /// `ep` points to a value.
-    pub(crate) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
-        // SAFETY: as the caller says.
-        unsafe { *ep.cast() = c.buf.replace(*ep.cast()) };
-    }
-}
-
 /// No timer feeds the channel.
 pub(crate) mod make {
     use std::ptr::NonNull;
@@ -45,6 +22,7 @@ pub(crate) mod make {
     }
 }
 
+/// Sends, and a buffer for one value.
 pub(crate) mod ops {
     use std::ffi::c_void;
     use std::sync::atomic::Ordering;
@@ -69,5 +47,20 @@ pub(crate) mod ops {
         let woken = end_future_wait(sg, true);
         drop(unlockf());
         wake(woken);
+    }
+
+    /// # Safety
+    /// `ep` points to a value.
+    pub(crate) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
+        // SAFETY: as the caller says.
+        c.buf.set(unsafe { *ep.cast() });
+        assert_eq!(c.qcount.swap(1, Ordering::Relaxed), 0);
+    }
+
+    /// # Safety
+    /// `ep` points to a value.
+    pub(crate) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
+        // SAFETY: as the caller says.
+        unsafe { *ep.cast() = c.buf.replace(*ep.cast()) };
     }
 }

@@ -13,10 +13,8 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `hooks.rs` | `set_hooks`, and the hooks in force |
-//! | `symbolizer.rs` | `set_symbolizer`: names of code |
+//! | `hooks.rs` | `set_hooks`, and the hooks in force; `set_symbolizer`: names of code |
 //! | `trace.rs` | `set_tracer`, and the events: where Go's `trace2runtime.go` writes its own format |
 
 pub(super) mod hooks;
-pub(super) mod symbolizer;
 pub(super) mod trace;

@@ -30,7 +30,7 @@ use crate::runtime::arch::{Regs, called_from};
 use crate::runtime::base::debug::gotraceback;
 use crate::runtime::base::guarded::{guarded, is_reporter};
 use crate::runtime::base::print::eprintln;
-use crate::runtime::embed::symbolizer::symbolizer;
+use crate::runtime::embed::hooks::symbolizer;
 use crate::runtime::g::callers::{INNER_FRAMES, entry};
 
 /// A function at an address. An address with inlined calls has several.

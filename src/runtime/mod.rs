@@ -171,7 +171,7 @@ pub(crate) use embed::hooks::try_set_hooks;
 pub(crate) use embed::trace::try_set_tracer;
 pub(crate) use explore::clock::{instant_now, now};
 pub(crate) use explore::random::Rng;
-pub(crate) use explore::state::{Choice, End, Strategy as ExploreStrategy};
+pub(crate) use explore::run::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
 pub(crate) use g::joiner::{EndWaker, ended, has_no_handle, init_with_handle};
 pub(crate) use g::newproc::{Maker, newproc1, newproc1_parked};

@@ -2,8 +2,8 @@
 //! that ships.
 //!
 //! A run of an exploration has one P, whose time slice is always over. So `findRunnable` comes to
-//! its cold branch in each round, and asks [`next`](next::next) which goroutine goes on. `next`
-//! takes all goroutines off the queues, and lets a [`Strategy`](state::Strategy) choose. In
+//! its cold branch in each round, and asks [`next`](run::next) which goroutine goes on. `next`
+//! takes all goroutines off the queues, and lets a [`Strategy`](run::Strategy) choose. In
 //! addition, each operation of a channel, a lock and so on is a *point* (`sched/exploration.rs`),
 //! at which the strategy may let another goroutine go on before the operation is done. Code between
 //! two points is atomic, as far as other goroutines can observe it through this crate.
@@ -26,14 +26,10 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `state.rs` | `Run`: the state of a run; `Strategy`, `Choice`, `End` |
-//! | `next.rs` | `next`, `stays`: the choice of the goroutine that goes on |
+//! | `run.rs` | `Run`: the state of a run, and its steps; `Strategy`, `Choice`, `End`; `next`, `stays`: the choice |
 //! | `clock.rs` | `now`, `advance`: the run's time, and its timers |
 //! | `random.rs` | `Rng`: random numbers of strategies, and of the run |
-//! | `story.rs` | `Step`: the steps of a run, for reports |
 
 pub(super) mod clock;
-pub(super) mod next;
 pub(super) mod random;
-pub(super) mod state;
-pub(super) mod story;
+pub(super) mod run;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::runtime::data::runtime2::G;
-use crate::runtime::explore::story::{Step, What};
+use crate::runtime::explore::run::{Step, What};
 use crate::runtime::g::callers::callers_of_still;
 use crate::runtime::report::symbols::{Symbol, Symbols, Whose};
 use crate::runtime::report::traceback::what_it_does;

@@ -15,11 +15,12 @@ use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, TraceBlockReason, WaitReason};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::explore::clock;
-use crate::runtime::explore::next::{chosen_value, is_over, note_end_by_panic, note_waiter, put_back, stays};
 #[cfg(feature = "std")]
 use crate::runtime::explore::random::restart;
-use crate::runtime::explore::state::{End, Run, Strategy, run};
-use crate::runtime::explore::story::{Step, tell_of, tells};
+use crate::runtime::explore::run::{
+    End, Run, Step, Strategy, chosen_value, is_over, note_end_by_panic, note_waiter, put_back, run, stays,
+    tell_of, tells,
+};
 use crate::runtime::g::explored::{
     DRIVER, act, alive, exploring, forget_made, is_explored, set_exploring, stuck, woken_outside,
 };

@@ -10,7 +10,7 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GRUNNING, GWAITING, M, P, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
-use crate::runtime::explore::next::{leaves, next};
+use crate::runtime::explore::run::{leaves, next};
 use crate::runtime::g::explored::exploring;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, lock_on, unlock, unlock_on};

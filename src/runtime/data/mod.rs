@@ -20,7 +20,6 @@
 //! | `gqueue.rs` | `gQueue` and `gList`: lists of G's, linked through their own links |
 //! | `link.rs` | `Link`: a pointer between the structs that other threads may read, too |
 //! | `held_p.rs` | `HeldP`: the P of an M, which a goroutine may lose |
-//! | `level.rs` | `Level`: how many are on a free list, and how many of them nobody has needed |
 //! | `turns.rs` | `Turns`: M's that wait for a P |
 //! | `trace.rs` | what the tracer records, and where: `Record`, `TraceBuffer` |
 //! | `adjust_info.rs` | `adjustinfo`: how far a stack has moved |
@@ -189,7 +188,6 @@ pub(super) mod ext;
 pub(super) mod gqueue;
 pub(super) mod hchan;
 pub(super) mod held_p;
-pub(super) mod level;
 pub(super) mod link;
 pub mod runtime2;
 pub(super) mod timer;

@@ -25,13 +25,13 @@
 //! makes are harmless: threads can't share one that has a [`Cell`] or a link to a `G`, an `M` or a
 //! `P`.
 
+pub use crate::runtime::data::ext::Level;
 pub use crate::runtime::data::ext::{
     CpuTick, FreeList, G_SIZE, GExt, LockRankStruct, MExt, MutexKey, NUM_STACK_ORDERS, Name, PExt, Pool,
     SLOT_SIZE, SchedtExt, Slot, StackKind, XRegList, XRegPool, XRegState,
 };
 pub use crate::runtime::data::gqueue::{GList, GQueue};
 pub use crate::runtime::data::held_p::HeldP;
-pub use crate::runtime::data::level::Level;
 pub use crate::runtime::data::link::Link;
 pub use crate::runtime::data::timer::TimerWhen;
 pub use crate::runtime::data::timer::*;

@@ -2,16 +2,14 @@
 //!
 //! A copying G whose stack has grown, but not too large, keeps that stack while it is on a P's
 //! list, so that the next goroutine needn't grow from scratch. On the common list its stack is its
-//! home page's. The [level](crate::runtime::data::level) of the list says when the page goes back
-//! to the kernel.
+//! home page's. The list's [`Level`] says when the page goes back to the kernel.
 
 use std::iter::from_fn;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::data::ext::StackKind;
+use crate::runtime::data::ext::{BATCH, Level, StackKind};
 use crate::runtime::data::gqueue::{GList, GQueue};
-use crate::runtime::data::level::{BATCH, Level};
 use crate::runtime::data::runtime2::{G, GDEAD, Mutex, P, PGFree, sched};
 use crate::runtime::g::allgs::{allgadd, allgremove, uncount};
 use crate::runtime::g::callers::forget_ancestors;

@@ -8,7 +8,7 @@ use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{getm, hold_p, with_room};
 use crate::runtime::data::cell::Cell;
-use crate::runtime::data::level::Level;
+use crate::runtime::data::ext::Level;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{G, M, Mutex, P, Slice, Sudog, sched};
 use crate::runtime::lock::rank::{LockRank, lock_with_rank_may_acquire};

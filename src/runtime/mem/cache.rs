@@ -16,7 +16,7 @@
 
 use std::iter::from_fn;
 
-use crate::runtime::data::level::{BATCH, Level};
+use crate::runtime::data::ext::{BATCH, Level};
 use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::arena::Arena;

@@ -7,7 +7,7 @@
 //!
 //! # What nobody has needed
 //!
-//! Time is cut into intervals of a second. A list's [`Level`](crate::runtime::data::level::Level)
+//! Time is cut into intervals of a second. A list's [`Level`](crate::runtime::data::ext::Level)
 //! notes the least number of items that were on the list in the current interval. All users of the
 //! list together could have done with that many items less. At the end of the interval this number
 //! is the list's *surplus*, which goes back during the next interval. A program that needs its

@@ -203,8 +203,7 @@ pub(crate) use preempt::preemptible::unregister_preemptible;
 pub(crate) use prof::{
     buckets::{contention, set_contention_rate},
     contention::Contention,
-    samples::{Sample, take_samples},
-    walk::Copies,
+    samples::{Copies, Sample, take_samples},
 };
 pub(crate) use report::explored::{left_behind, story};
 pub(crate) use report::panic::{fatalpanic, fatalpanic_of_port};

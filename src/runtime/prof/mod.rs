@@ -20,8 +20,7 @@
 //! | `contention.rs` | `Wait`, `released`, `mutex_event`: the code that reads the rates |
 //! | `buckets.rs` | `blockevent`, `mutexevent`, `saveblockevent`: stacks, and the waits there |
 //! | `thread_timer.rs` | `set_rate`: the timers of threads |
-//! | `samples.rs` | `sigprof`: stacks, copied by handlers |
-//! | `walk.rs` | the frames of such a copy |
+//! | `samples.rs` | `sigprof`: stacks, copied by handlers; `Copies`: the frames of such a copy |
 
 #[cfg(feature = "pprof")]
 pub(super) mod buckets;
@@ -31,5 +30,3 @@ pub(super) mod profiler_hooks;
 pub(super) mod samples;
 #[cfg(feature = "pprof")]
 pub(super) mod thread_timer;
-#[cfg(feature = "pprof")]
-pub(super) mod walk;

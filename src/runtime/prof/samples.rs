@@ -3,6 +3,11 @@
 //! A handler takes no lock and allocates nothing. It copies the interrupted stack, from the
 //! innermost frame on, into one of a fixed number of places. The profiler's thread takes the sample
 //! from there. If the next place is still in use, the sample is lost, and counted.
+//!
+//! The profiler's thread copies the stack once more, to memory of its own ([`Copies`]), which an
+//! unwinder can walk, and can't leave. As when a stack is moved, each word that looks like an
+//! address of the stack is changed to point into the copy; if what it points to wasn't copied, into
+//! the zeros behind it, where a walk ends.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -16,17 +21,16 @@ use memmap2::{MmapMut, MmapOptions};
 use crate::runtime::arch::{RED_ZONE, Regs};
 use crate::runtime::base::guarded::{Copied, as_walker};
 use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, M};
-use crate::runtime::g::callers::Pcs;
+use crate::runtime::g::callers::{Pcs, callers_of};
 use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::prof::thread_timer::periods;
-use crate::runtime::prof::walk::Copies;
 
 /// The number of samples that are kept until the profiler takes them.
 const PLACES: usize = 256;
 
 /// The maximum number of bytes of a sample's stacks that are copied: usually a few hundred frames.
-pub(super) const COPIED: usize = 32 << 10;
+const COPIED: usize = 32 << 10;
 
 /// No thread has the place.
 const FREE: u32 = 0;
@@ -37,16 +41,16 @@ const FULL: u32 = 2;
 
 /// A stack whose inner end was copied.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+struct Part {
     /// The address of the copied bytes on the stack.
-    pub(super) from: usize,
-    pub(super) len: usize,
+    from: usize,
+    len: usize,
     /// The end of the stack.
-    pub(super) hi: usize,
+    hi: usize,
 }
 
 impl Part {
-    pub(super) const NONE: Part = Part { from: 0, len: 0, hi: 0 };
+    const NONE: Part = Part { from: 0, len: 0, hi: 0 };
 }
 
 /// A thread, as a handler has seen it.
@@ -228,4 +232,71 @@ pub(crate) fn take_samples(copies: &mut Copies, mut f: impl FnMut(Sample)) -> u6
         f(Sample { pcs, labels: seen.labels.clone(), periods: seen.periods });
     });
     samples.lost.swap(0, Ordering::Relaxed)
+}
+
+/// How many bytes of zeros are behind each copy: as many as an unwinder may read in the outermost
+/// frame.
+const BEYOND: usize = 4 << 10;
+
+/// Memory for the two parts of a sample.
+pub(crate) struct Copies(MmapMut);
+
+/// A part, and where its copy is.
+struct Moved {
+    part: Part,
+    to: usize,
+}
+
+impl Moved {
+    /// Returns the address in the copy that `word` should be, if it points to the stack.
+    fn of(&self, word: usize) -> Option<usize> {
+        let here = self.part.len != 0 && (self.part.from..=self.part.hi).contains(&word);
+        here.then(|| self.to + (word - self.part.from).min(self.part.len))
+    }
+}
+
+impl Copies {
+    pub(crate) fn new() -> io::Result<Copies> {
+        Ok(Copies(MmapOptions::new().len(COPIED + 2 * BEYOND).map_anon()?))
+    }
+
+    /// Fills the copies with the parts that a handler has copied. Returns the registers, changed to
+    /// lead into the copies.
+    ///
+    /// # Safety
+    /// The bytes of the parts are at `from`, aligned, one behind the other, and no thread changes
+    /// them.
+    unsafe fn fill(&mut self, parts: &[Part; 2], from: usize, mut regs: Regs) -> Regs {
+        let base = self.0.as_mut_ptr().expose_provenance();
+        let [first, second] = *parts;
+        let moved = [Moved { part: first, to: base }, Moved { part: second, to: base + first.len + BEYOND }];
+        let adjust = |word: usize| moved.iter().find_map(|part| part.of(word)).unwrap_or(word);
+        let mut from = from;
+        for Moved { part, to } in &moved {
+            for at in (0..part.len + BEYOND).step_by(size_of::<usize>()) {
+                // SAFETY: an aligned word of the part, as the caller says, and one of our memory,
+                // which has room for both and what is beyond.
+                unsafe {
+                    let inside = at < part.len;
+                    let word =
+                        if inside { ptr::with_exposed_provenance::<usize>(from + at).read() } else { 0 };
+                    ptr::with_exposed_provenance_mut::<usize>(to + at).write(adjust(word));
+                }
+            }
+            from += part.len;
+        }
+        regs.change(|word| *word = adjust(*word));
+        regs
+    }
+
+    /// Returns the frames of the code that has these registers, which [`fill`](Self::fill) has
+    /// returned.
+    fn callers(&self, regs: &Regs) -> Pcs {
+        if !self.0.as_ptr_range().contains(&ptr::with_exposed_provenance(regs.sp)) {
+            return Pcs::one(regs.pc);
+        }
+        // SAFETY: they lead into our memory. If a rule of the interrupted code leads elsewhere, the
+        // fault ends the walk.
+        unsafe { callers_of(regs) }
+    }
 }

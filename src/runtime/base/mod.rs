@@ -10,7 +10,7 @@
 //!   call, or on a thread that isn't ours.
 //! - A broken invariant isn't a Rust panic, because unwinding doesn't restore the invariant.
 //!   `throw` is for the runtime's own errors, `fatal` for the program's. Both switch to g0 and call
-//!   the *reporter*. `start/boot.rs` registers the reporter before there is an M. Until then,
+//!   the *reporter*. `start.rs` registers the reporter before there is an M. Until then,
 //!   `throw` and `fatal` print the message and exit with status 2.
 //! - An unlock relies on `membarrier` where the kernel has it: `os` asks once, before the runtime's
 //!   first thread.

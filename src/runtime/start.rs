@@ -1,6 +1,16 @@
-//! How the runtime starts: Go's `rt0_go`, `schedinit` and `mstartm0`.
+//! The way from `run` to the first goroutine: Go's `rt0_go`, `schedinit` and `main`.
+//!
+//! The first call of `run` starts the runtime, on a thread that isn't ours and won't be. It sets up
+//! the scheduler, makes m0, waits until m0 runs, and makes sysmon's thread. If a step fails for
+//! want of memory or threads, the next call begins with that step. Then the call, like each later
+//! one, makes a main goroutine and sleeps on a note until the goroutine has ended.
+//!
+//! `schedinit` runs as if the world were stopped, since no other thread uses the scheduler yet. It
+//! first registers the reporter for the rooms below. An embedder has registered its hooks before.
 
+use std::ffi::c_void;
 use std::io;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::runtime::arch::sanitizer::SANITIZED;
@@ -9,13 +19,18 @@ use crate::runtime::base::debug::parsedebugvars;
 use crate::runtime::base::fatal::{set_reporter, throw};
 use crate::runtime::base::os::init_barriers;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::this::{STARTED, started};
+use crate::runtime::base::this::{STARTED, goroutine, started};
+use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{Note, sched};
 use crate::runtime::g::allgs::ALLGLOCK;
+use crate::runtime::g::newproc::{Maker, newproc1};
+use crate::runtime::g::values::{Inherited, drop_locals};
 use crate::runtime::lock::note::{SharedNote, notesleep, notewakeup};
 use crate::runtime::lock::rank::{LockRank, lock_init, world_started, world_stopped};
 use crate::runtime::lock::{lock, unlock};
-use crate::runtime::m::sigstack::{INIT_SIGMASK, sigsave};
+use crate::runtime::m::checkdead::checkdead;
+use crate::runtime::m::lockosthread::unwire;
+use crate::runtime::m::sigstack::{INIT_SIGMASK, LargerSigstack, sigsave};
 use crate::runtime::m::thread::{m_reserve_id, new_system_m, newm};
 use crate::runtime::mem::sizes::{set_default_kind, set_default_room};
 use crate::runtime::mem::stackinit;
@@ -25,10 +40,12 @@ use crate::runtime::p::procs::ALLP_LOCK;
 use crate::runtime::p::stop::mark_children_of_fork;
 use crate::runtime::report::panic::{install_panic_hook, install_sanitizer_hook, report};
 use crate::runtime::report::quit::install_quit_handler;
+use crate::runtime::sched::newproc::enqueue;
 use crate::runtime::signal::handler::initsig;
 #[cfg(feature = "std")]
 use crate::runtime::stdpark::gate::{go_live_if_wanted, park_std_waits};
 use crate::runtime::tls;
+use crate::runtime::trace::session::traced_as_said;
 use crate::runtime::world::gomaxprocs::first_gomaxprocs;
 use crate::runtime::world::procresize::{make_ps, procresize};
 
@@ -190,4 +207,55 @@ fn schedinit() -> io::Result<()> {
     unlock(&sched().lock);
     world_started();
     Ok(())
+}
+
+/// A main function, and the thread that waits for it.
+struct Main {
+    f: unsafe fn(*mut c_void),
+    arg: *mut c_void,
+    done: Note,
+}
+
+/// Runs `f(arg)` on a goroutine of this kind and waits for its end. Called on a thread that isn't
+/// ours, when the runtime has started. Fails if no stack can be made.
+///
+/// # Safety
+/// `f(arg)` may be called on another thread, and doesn't unwind.
+pub(crate) unsafe fn run_main(
+    f: unsafe fn(*mut c_void),
+    arg: *mut c_void,
+    kind: StackKind,
+    maker: &Maker,
+) -> io::Result<()> {
+    let _traced = traced_as_said();
+    let waiting = Main { f, arg, done: Note { key: AtomicU32::new(0) } };
+    let _sigstack = LargerSigstack::new();
+    let inherited = Inherited::new();
+    let newg = newproc1(main, kind, maker)?;
+    inherited.give(newg);
+    newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
+    enqueue(newg);
+    // From here on this thread can't wake a goroutine. That may make a deadlock, and if all M's
+    // wait already, none of them will look for it.
+    lock(&sched().lock);
+    sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
+    checkdead();
+    unlock(&sched().lock);
+    notesleep(&waiting.done);
+    Ok(())
+}
+
+/// The function of a main goroutine. Go's `main`.
+unsafe extern "C" fn main(waiting: *mut c_void) {
+    // SAFETY: run_main passes a Main, and keeps it until `done` is woken.
+    let waiting = unsafe { &*waiting.cast::<Main>() };
+    // SAFETY: run_main's caller has promised that `f(arg)` may be called on this thread, and
+    // doesn't unwind.
+    unsafe { (waiting.f)(waiting.arg) };
+    let (gp, _) = goroutine();
+    unwire(gp);
+    drop_locals(gp);
+    // From here on the waiting thread can wake goroutines.
+    sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
+    notewakeup(&waiting.done);
 }

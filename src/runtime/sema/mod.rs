@@ -12,12 +12,10 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `semacquire.rs` | `semacquire`, `semacquire1`, `semrelease`, `semrelease1` |
-//! | `root.rs` | `rootFor`, `semaRoot`: the tree of sleeping goroutines |
+//! | `semacquire.rs` | `semacquire`, `semacquire1`, `semrelease`, `semrelease1`; `rootFor`, `semaRoot`: the tree of sleeping goroutines |
 //! | `notify_list.rs` | `notifyListAdd`, `notifyListWait`, `notifyListNotifyAll`, `notifyListNotifyOne` |
 //! | `join.rs` | `wait_for_end_limited`: a join that may end sooner |
 
 pub(super) mod join;
 pub(super) mod notify_list;
-mod root;
 pub(super) mod semacquire;

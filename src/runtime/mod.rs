@@ -241,10 +241,12 @@ pub(crate) use signal::embedder::{
     SignalReceiver, claim_signals, disable_for_embedder, enable_for_embedder, ignore_for_embedder,
     recv_for_embedder,
 };
-pub(crate) use signal::sigaction::{refused, signal_disable, signal_enable, signal_ignore};
 #[cfg(feature = "pprof")]
 pub(crate) use signal::sigprof::{start_sampling, stop_sampling};
-pub(crate) use signal::sigqueue::{bit, signal_ignored, signal_recv, signal_wait_until_idle};
+pub(crate) use signal::sigqueue::{
+    bit, refused, signal_disable, signal_enable, signal_ignore, signal_ignored, signal_recv,
+    signal_wait_until_idle,
+};
 pub(crate) use stack::frame_map::{try_register_frame_map, unregister_frame_map};
 pub(crate) use stack::newstack::set_max_stack;
 pub(crate) use stack::scan::scan_stack;

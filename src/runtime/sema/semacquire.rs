@@ -5,7 +5,7 @@
 //!
 //! Sleepers are kept in a table, Go's `semTable`. Addresses are hashed to one of 251 roots. Each
 //! root has a lock and a balanced tree of the addresses with waiters. A node is the sudog of the
-//! first waiter at an address, and the others hang behind it in a list.
+//! first waiter at an address, and the other waiters there follow it in a list.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::runtime::base::fatal::misuse;
 use crate::runtime::base::this::started;
-use crate::runtime::signal::sigaction::{refused, signal_disable, signal_enable, signal_ignore};
-use crate::runtime::signal::sigqueue::signal_recv;
+use crate::runtime::signal::sigqueue::{refused, signal_disable, signal_enable, signal_ignore, signal_recv};
 
 /// The receiver of signals.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -23,14 +23,12 @@
 //! | --- | --- |
 //! | `embedder.rs` | the signals of an embedder, which receives them itself |
 //! | `handler.rs` | `initsig`, `sighandler`, `doSigPreempt`, `sigfwd`, `getsig`, `setsig`, `setsigstack` |
-//! | `sigaction.rs` | `sigenable`, `sigdisable`, `sigignore`; `signal_enable` and the like |
 //! | `sigprof.rs` | `start_sampling`, `stop_sampling`: the CPU profile, on and off |
-//! | `sigqueue.rs` | `sigsend`, `signal_recv`, `signalWaitUntilIdle`, `signal_ignored` |
+//! | `sigqueue.rs` | `sigsend`, `signal_recv`, `signalWaitUntilIdle`, `signal_ignored`; `signal_enable` and its kin; `sigenable`, `sigdisable`, `sigignore` |
 //! | `snapshot.rs` | a running goroutine's stack, copied by its thread's handler |
 
 pub(super) mod embedder;
 pub(super) mod handler;
-pub(super) mod sigaction;
 #[cfg(feature = "pprof")]
 pub(super) mod sigprof;
 pub(super) mod sigqueue;

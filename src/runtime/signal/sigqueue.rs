@@ -1,4 +1,6 @@
-//! The queue from the signal handler to the goroutine that receives signals: Go's `sigqueue.go`.
+//! The queue from the signal handler to the goroutine that receives signals, and which signals go
+//! through it: Go's `sigqueue.go`. Also Go's `sigenable`, `sigdisable` and `sigignore`, which set
+//! the actions of these signals, and restore the former ones.
 //!
 //! A handler may run at any instruction, so it can't allocate, lock, or ready a goroutine.
 //! [`sigsend`] only sets the signal's bit in `mask`, and wakes the one receiver if it sleeps. If
@@ -19,6 +21,8 @@
 //! other has done. `loom` checks this on this file (`tests/loom`).
 
 use std::ffi::c_int;
+use std::io;
+use std::sync::{Mutex, MutexGuard};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Cell, Ordering, statics};
@@ -26,17 +30,18 @@ use crate::runtime::data::runtime2::Note;
 use crate::runtime::lock::note::{noteclear, notewakeup};
 use crate::runtime::sched::entersyscall::notetsleepg;
 use crate::runtime::sched::gosched::gosched;
+use crate::runtime::signal::handler::{getsig, is_handled, our_action, setsig};
 
 /// The queue. A set of signals has a bit for each, as the kernel's sets have. Go's `sig`.
-pub(super) struct Sig {
+struct Sig {
     /// The receiver sleeps on it.
     note: Note,
     /// The signals that have come and that the receiver hasn't taken yet.
     mask: AtomicU64,
     /// The signals that are to be received. One goroutine at a time writes this and `ignored`.
-    pub(in crate::runtime) wanted: AtomicU64,
+    wanted: AtomicU64,
     /// The signals that the program ignores.
-    pub(in crate::runtime) ignored: AtomicU64,
+    ignored: AtomicU64,
     /// The signals that the receiver has taken and not returned yet.
     recv: Cell<u64>,
     /// What the receiver does.
@@ -49,7 +54,7 @@ pub(super) struct Sig {
 unsafe impl Sync for Sig {}
 
 statics! {
-    pub(super) static SIG: Sig = Sig {
+    static SIG: Sig = Sig {
         note: Note { key: AtomicU32::new(0) },
         mask: AtomicU64::new(0),
         wanted: AtomicU64::new(0),
@@ -153,4 +158,93 @@ pub(crate) unsafe fn signal_wait_until_idle() {
 /// Whether the program ignores a signal. Go's `signal_ignored`.
 pub(crate) fn signal_ignored(sig: c_int) -> bool {
     (1..=64).contains(&sig) && SIG.ignored.load(Ordering::SeqCst) & bit(sig) != 0
+}
+
+/// Returns why no program can ask for a signal, or none if it can.
+pub(crate) fn refused(sig: c_int) -> Option<&'static str> {
+    match sig {
+        libc::SIGKILL | libc::SIGSTOP => Some("the kernel lets nobody catch it"),
+        libc::SIGILL | libc::SIGTRAP | libc::SIGBUS | libc::SIGFPE | libc::SIGSEGV | libc::SIGSYS => {
+            Some("it says that an instruction has failed, which would fail again")
+        }
+        _ if sig > libc::SIGSYS && sig < libc::SIGRTMIN() => Some("the C library needs it"),
+        _ => None,
+    }
+}
+
+/// Makes a signal wanted: from now on it is received. Only one thread at a time may call this or
+/// the next two functions. Go's `signal_enable`.
+pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
+    SIG.wanted.fetch_or(bit(sig), Ordering::SeqCst);
+    SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
+    sigenable(sig).inspect_err(|_| {
+        SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
+    })
+}
+
+/// Restores the action that a signal had before it was first enabled or ignored. Go's
+/// `signal_disable`.
+pub(crate) fn signal_disable(sig: c_int) {
+    // Restored first: a handler of ours that finds the signal no longer wanted sends it again, and
+    // this action is to get it.
+    sigdisable(sig);
+    SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
+    SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
+}
+
+/// Ignores a signal. Go's `signal_ignore`.
+pub(crate) fn signal_ignore(sig: c_int) -> io::Result<()> {
+    sigignore(sig)?;
+    SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
+    SIG.ignored.fetch_or(bit(sig), Ordering::SeqCst);
+    Ok(())
+}
+
+/// The action that each signal had before it was enabled or ignored, indexed by the signal's
+/// number. Go's `fwdSig`.
+static FORMER: Mutex<Former> = Mutex::new([None; 65]);
+
+type Former = [Option<libc::sigaction>; 65];
+
+fn former() -> MutexGuard<'static, Former> {
+    FORMER.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Installs our handler for a signal. Go's `sigenable`.
+fn sigenable(sig: c_int) -> io::Result<()> {
+    act(sig, our_action())
+}
+
+/// Ignores a signal. Go's `sigignore`.
+fn sigignore(sig: c_int) -> io::Result<()> {
+    // SAFETY: all zero is a valid action.
+    let mut nothing: libc::sigaction = unsafe { std::mem::zeroed() };
+    nothing.sa_sigaction = libc::SIG_IGN;
+    act(sig, nothing)
+}
+
+/// Sets the action of a signal, and keeps the former one. Signals that the runtime itself needs
+/// stay as they are.
+fn act(sig: c_int, action: libc::sigaction) -> io::Result<()> {
+    if is_handled(sig) {
+        return Ok(());
+    }
+    let former = &mut former()[sig as usize];
+    let before = match *former {
+        Some(before) => before,
+        None => getsig(sig)?,
+    };
+    // SAFETY: the action is our handler, which may be called anywhere, or SIG_IGN.
+    unsafe { setsig(sig, &action) }?;
+    *former = Some(before);
+    Ok(())
+}
+
+/// Restores the former action of a signal. Go's `sigdisable`.
+fn sigdisable(sig: c_int) {
+    if let Some(before) = former()[sig as usize].take() {
+        // SAFETY: the program's own action, which was in force before. So it can't be refused,
+        // either.
+        let _restored = unsafe { setsig(sig, &before) };
+    }
 }

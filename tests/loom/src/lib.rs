@@ -14,7 +14,7 @@
 //! | `sched/parker.rs` | no wake is lost, and no goroutine is made ready that doesn't wait |
 //! | `sched/poll.rs`, `sched/wake.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timer.rs`, `p/timer_heap.rs`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
-//! | `signal/sigqueue.rs`, `signal/sigaction.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
+//! | `signal/sigqueue.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |
 //! | `stdpark/futex_table.rs`: `tests/stdpark` | no wake is lost, or counted twice |

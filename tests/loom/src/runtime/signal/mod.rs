@@ -2,8 +2,6 @@
 
 #[cfg(test)]
 mod models_sigqueue;
-#[path = "../../../../../src/runtime/signal/sigaction.rs"]
-pub(crate) mod sigaction;
 #[path = "../../../../../src/runtime/signal/sigqueue.rs"]
 pub(crate) mod sigqueue;
 

@@ -4,8 +4,9 @@
 use loom::thread;
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check, statics};
-use crate::runtime::signal::sigaction::{signal_disable, signal_enable};
-use crate::runtime::signal::sigqueue::{signal_recv, signal_wait_until_idle, sigsend};
+use crate::runtime::signal::sigqueue::{
+    signal_disable, signal_enable, signal_recv, signal_wait_until_idle, sigsend,
+};
 
 const INT: i32 = 2;
 const TERM: i32 = 15;

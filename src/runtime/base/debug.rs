@@ -238,7 +238,7 @@ pub(in crate::runtime) fn update_maxprocs_off() -> bool {
 /// names are ignored, and values that are neither numbers nor words of the setting. Go's
 /// `parsedebugvars`.
 pub(in crate::runtime) fn parsedebugvars() {
-    // A setting that isn't text, such as a path, doesn't spoil the others.
+    // One setting that isn't text, as a path needn't be, doesn't spoil the others.
     let godebug = env::var_os("GODEBUG").unwrap_or_default();
     let godebug = godebug.to_string_lossy();
     for (name, value) in godebug.split(',').filter_map(|pair| pair.split_once('=')) {

@@ -13,8 +13,8 @@
 //!   stack is written to with the lock held. Code that moves such a stack takes the lock too.
 //! - A channel's memory stays a channel (`make.rs`), because a park releases the channel's lock.
 //! - Where Go panics on a closed channel, an operation returns that the channel is closed. On a
-//!   thread that doesn't run a goroutine, an operation that would have to wait returns that, too.
-//!   The face decides what to do.
+//!   thread that doesn't run a goroutine, an operation that would have to wait doesn't, and returns
+//!   that the channel is full or empty. The face decides what to do.
 //!
 //! # Files
 //!

@@ -92,7 +92,7 @@ pub(super) fn maybe_run_chan(c: &Hchan) {
     // The clock takes more stack than a copying goroutine has.
     let (now, explores) = with_room(|| (now(), timers_p().is_some()));
     let explored = c.closed.load(Ordering::Relaxed) & EXPLORED != 0;
-    // The timer has another clock than the caller. Its P or its run will find it due.
+    // If the timer has another clock than the caller, its P or its run will find it due.
     if due > now || explored != explores {
         return;
     }

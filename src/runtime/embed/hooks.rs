@@ -153,7 +153,8 @@ pub fn set_symbolizer(f: Symbolizer) -> io::Result<()> {
     SYMBOLIZER.set(f).map_err(|_| taken())
 }
 
-/// Returns the function that names code which the program's own symbols don't.
+/// Returns the function that names code, if one is set. It is called first: the program's own
+/// symbols are looked up only if it passes none.
 pub(in crate::runtime) fn symbolizer() -> Option<Symbolizer> {
     SYMBOLIZER.get().copied()
 }

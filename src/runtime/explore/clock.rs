@@ -152,7 +152,7 @@ static BEGUN: AtomicI64 = AtomicI64::new(0);
 const REALTIME: i64 = 946_684_800_000_000_000;
 
 /// Returns the time of one of the kernel's clocks in the caller's run, in nanoseconds. Returns none
-/// if the caller is in no run, or if the clock doesn't show the time.
+/// if the caller is in no run, or if the clock is neither the monotonic nor the real-time one.
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn time_of_run(clock: clockid_t) -> Option<i64> {
     let now = is_ours().then(|| NOW.load(Ordering::Relaxed))?;

@@ -26,7 +26,7 @@ type Trace = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 pub(in crate::runtime) const GO_ON: c_int = 0;
 pub(in crate::runtime) const STOP: c_int = 4;
 
-/// The maximum number of frames of a goroutine. Go's `tracebackInnerFrames`.
+/// The maximum number of frames of a goroutine that are looked at. Go's `tracebackInnerFrames`.
 pub(in crate::runtime) const INNER_FRAMES: usize = 100;
 
 /// For each frame, an address in its current instruction; the innermost first.

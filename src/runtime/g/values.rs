@@ -115,8 +115,8 @@ impl Drop for Ends {
 }
 
 thread_local! {
-    /// The values of a thread that isn't a goroutine's. They are never freed, so that their
-    /// destructors can use each other's values.
+    /// The values of a thread that isn't a goroutine's. This has no destructor, so it is there to
+    /// the last, also for the destructors of the values. [`Ends`] drops the values.
     static OF_THREAD: ManuallyDrop<Values> = const { ManuallyDrop::new(Values::new()) };
     static ENDS: Ends = const { Ends };
 }
@@ -227,8 +227,8 @@ fn drop_values(gp: &G) {
     if values == ENDED {
         return;
     }
-    // SAFETY: the pointer is neither ENDED nor null, as the caller has seen. The values are the
-    // goroutine's own, and code that runs while they end sees them.
+    // SAFETY: the pointer isn't ENDED, and the caller has seen that it isn't null. The values are
+    // the goroutine's own, and code that runs while they end sees them.
     unsafe { (*values).end() };
     gp.ext.values.set(ENDED.cast());
     // SAFETY: with_values or `give` took the pointer from a box, and nobody finds it any more.

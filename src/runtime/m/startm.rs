@@ -108,8 +108,8 @@ pub(in crate::runtime) fn take_nextp(mp: &'static M) {
 }
 
 /// Makes an idle M, unless there is one. So the next time that sysmon takes a P, it needn't make a
-/// thread, which could wait for a lock that a kept goroutine holds (`turn.rs`). Called on g0, with
-/// a P.
+/// thread: it could have to wait for a lock that a kept goroutine holds (`turn.rs`). Called on g0,
+/// with a P.
 #[cold]
 fn make_spare() {
     lock(&sched().lock);

@@ -153,8 +153,9 @@ pub(super) fn again() -> Guards {
 /// guard regions, but not guards by `mprotect`.
 pub(super) fn remove(ranges: impl Iterator<Item = Range<usize>>) {
     if REGIONS.load(Ordering::Relaxed) {
-        // A guard that stays, because of an error, does no harm. SAFETY: guard pages hold nothing,
-        // and nobody uses the memory above these, as the caller says.
+        // A guard that stays, because of an error, does no harm.
+        // SAFETY: guard pages hold nothing, and nobody uses the memory above these, as the caller
+        // says.
         let _ = unsafe { advise_each(ranges, MADV_GUARD_REMOVE) };
     }
 }

@@ -27,7 +27,7 @@
 //! - Home pages, small segments, sudogs, channels and timers are cut from *arenas* and used again
 //!   by way of a free list. Pieces that nobody has needed for a while go back to their arena
 //!   (timers stay). No arena is ever unmapped. So an address of a G, a channel or a timer is good
-//!   forever: at worst it is the address of another G, channel or timer.
+//!   forever: at worst it is the address of another thing of the same kind.
 //! - A free list belongs to a P, or is the common one. Only its owner touches a P's list, which has
 //!   no lock; the common list has a lock and a `Level`. An M without a P uses the common list.
 //! - The code here allocates, makes system calls and takes its own locks. It runs on g0, or on a

@@ -175,8 +175,8 @@ pub(crate) fn too_large(size: usize) -> io::Error {
     )
 }
 
-/// Returns the kind of stack with the smallest room of at least `size` bytes; none if no room is
-/// that large.
+/// Returns the kind of stack that has at least `size` bytes, with the smallest room; none if no
+/// room is large enough.
 pub(crate) fn room_for(size: usize) -> Option<StackKind> {
     let pages = size.saturating_sub(STACK_MIN).div_ceil(PAGE_MIN).max(1);
     let room = pages.checked_next_power_of_two()?.trailing_zeros() as u8;

@@ -138,10 +138,9 @@ impl Sigctxt<'_> {
     }
 }
 
-/// The components of xsave that may be live at a check. Arguments: xmm, the upper halves of ymm and
-/// of zmm0 to
-/// 15. Also live across a check that is written by hand: the mask registers, zmm16 to 31, and r16
-///     to r31.
+/// The components of xsave that may be live at a check. Arguments are in xmm, and in the upper
+/// halves of ymm and of zmm0 to zmm15. Also live across a check that is written by hand: the mask
+/// registers, zmm16 to zmm31, and r16 to r31.
 const KEPT: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << APX;
 
 /// The component of r16 to r31: the only one with addresses of the stack.

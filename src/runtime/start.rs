@@ -60,10 +60,10 @@ static SHARED: AtomicBool = AtomicBool::new(false);
 static BOOTED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
 
 /// Starts the runtime, unless it has started. `own_locals` says whether the main goroutine is to
-/// have thread-locals of its own; none stands for the default. Fails if the goroutine can't have
-/// them, or if the thread has a shadow stack. If there is too little memory, or a thread can't be
-/// made, the next call tries again. Go's `rt0_go`; here the caller is a foreign thread, and stays
-/// one.
+/// have thread-locals of its own; none stands for the default. If the goroutine can't have them, or
+/// the thread has a shadow stack, the call fails and starts nothing. If there is too little memory,
+/// or a thread can't be made, the next call tries again. Go's `rt0_go`; here the caller is a
+/// foreign thread, and stays one.
 pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     let mut stage = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if started() {

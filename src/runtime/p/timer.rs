@@ -65,7 +65,7 @@ impl Timer {
     }
 }
 
-/// Whether a heap has the timer. The timer's memory must stay until then.
+/// Whether a heap has the timer. As long as one has it, the timer's memory must stay.
 pub(crate) fn in_a_heap(t: &Timer) -> bool {
     !matches!(t.status.load(Ordering::Acquire), TIMER_NO_STATUS | TIMER_REMOVED)
 }

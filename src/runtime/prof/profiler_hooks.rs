@@ -18,7 +18,7 @@ pub(in crate::runtime) struct Sampler {
     pub(in crate::runtime) begins: fn(&M),
     /// Called when the calling thread ends; for other threads it isn't the M's any more.
     pub(in crate::runtime) ends: fn(&M),
-    /// Called in the handler of a SIGPROF. Returns whether the signal was for the sampler alone.
+    /// Called in the handler of a SIGPROF. Returns whether the signal is for nobody else.
     pub(in crate::runtime) signaled: fn(Option<&M>, Option<&G>, &libc::siginfo_t, &Sigctxt<'_>) -> bool,
 }
 

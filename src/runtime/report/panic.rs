@@ -184,8 +184,8 @@ pub(crate) fn fatalpanic_of_port(text: &str) -> ! {
 /// Installs a hook that prints, in front of std's message of a panic, which goroutine panics. If
 /// the program has set a hook of its own, only that hook runs.
 pub(in crate::runtime) fn install_panic_hook() {
-    // A thread that panics may not change the hook. It panics here if a destructor starts the
-    // runtime.
+    // A thread that panics may not change the hook. A destructor that runs while its thread panics
+    // may start the runtime.
     if thread::panicking() {
         return;
     }

@@ -99,8 +99,9 @@ impl Symbols {
     }
 
     /// Prints the frames at these addresses, and a note if there may be more. Leaves out the
-    /// runtime's frames, unless the level asks for them or there are no others. Also leaves out the
-    /// frames of functions that the program calls, even if its closures were inlined there. Go's
+    /// runtime's frames, unless the level asks for them or there are no others. The same goes for
+    /// the frames of this crate's functions that the program calls. If there are no frames of the
+    /// program's, these are printed, because the program's closures may be inlined there. Go's
     /// `traceback2`.
     pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
         pcs.iter().for_each(|&pc| self.look_up(pc));
@@ -412,8 +413,8 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: 
     if !has(0, search.pc, 0) {
         return 0;
     }
-    // The kernel's code stays, and this crate's, which may be in a library. SAFETY: getauxval takes
-    // no pointer.
+    // The kernel's code stays, and this crate's, which may be in a library.
+    // SAFETY: getauxval takes no pointer.
     let kernels = unsafe { libc::getauxval(AT_SYSINFO_EHDR) as usize };
     let stays = is_program || has(0, kernels, 0) || has(0, code_at as *const () as usize, 0);
     search.found = Some(if !has(libc::PF_X, search.pc, READ_BEHIND) {

@@ -125,7 +125,7 @@ pub(super) fn stoplockedm(mp: &'static M) {
         throw("stoplockedm: inconsistent locking");
     }
     if mp.ext.detached_since.load(Ordering::Relaxed) != 0 {
-        // No other M may have taken its old P yet.
+        // Perhaps no other M has taken its old P yet.
         leave_m(mp);
     }
     if !mp.p.is_null() {

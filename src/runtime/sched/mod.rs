@@ -196,7 +196,7 @@
 //!   out of line.
 //! - *Measuring every eighth wait for a P,* as Go does. Reading the clock takes half as long as a
 //!   switch, so one wait of 128 is measured here. And a park doesn't ask for the time: sysmon notes
-//!   once a minute which goroutines wait.
+//!   about once a second which goroutines wait.
 //!
 //! Locks:
 //!

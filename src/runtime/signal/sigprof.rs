@@ -38,7 +38,8 @@ pub(crate) fn start_sampling(hz: i32) -> io::Result<()> {
     started
 }
 
-/// Handles a SIGPROF, in the handler. Returns whether the signal was for the sampler alone.
+/// Handles a SIGPROF, in the handler. Queues it for the program if no timer of the sampler's has
+/// sent it. Returns whether the signal is for nobody else.
 fn signaled(mp: Option<&M>, gp: Option<&G>, info: &libc::siginfo_t, context: &Sigctxt<'_>) -> bool {
     let from_timer = is_from_timer(info);
     if let (true, Some(mp), Some(gp)) = (from_timer, mp, gp) {

@@ -241,8 +241,8 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
             sent @ 1.. => {
                 done += sent as usize;
                 operation.progress();
-                // Only the last message can be sent in part, on a stream. SAFETY: one of the
-                // messages, as the caller says, which was sent.
+                // Only the last message can be sent in part, on a stream.
+                // SAFETY: one of the messages, as the caller says, which was sent.
                 let is_whole = unsafe { send_rest(fd, msgs.add(done - 1), flags) };
                 if !is_whole || done == n as usize {
                     break done as isize;

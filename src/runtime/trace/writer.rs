@@ -152,8 +152,8 @@ impl Writer {
         }
     }
 
-    /// Takes a part of the records, hands over full batches, and ends the generation if it is due.
-    /// Returns whether there are more records.
+    /// Takes a part of the records, hands over complete batches, and ends the generation if it is
+    /// due. Returns whether there are more records.
     fn take(&mut self) -> bool {
         let more = self.drain();
         self.hand_over();
@@ -272,7 +272,7 @@ impl Writer {
         self.order.begin();
     }
 
-    /// Hands over the batches that are full.
+    /// Hands over the batches that are complete.
     fn hand_over(&mut self) {
         let bytes = self.order.encoder.take();
         if bytes.is_empty() {

@@ -270,7 +270,7 @@ impl Timer {
     }
 
     /// Stops it. Returns true if it was set; then it does nothing any more. Returns false if it was
-    /// stopped before, or has fired: its time was received, or its function was called.
+    /// stopped before, or has fired: its time was received, or its function is being called or was.
     ///
     /// ```
     /// use std::time::Duration;

@@ -60,8 +60,8 @@ pub fn yield_now() {
     unsafe { runtime::gosched() }
 }
 
-/// Lets others run if the time slice is over: for loops that compute for long. It takes a few
-/// instructions.
+/// Lets others run if the goroutine was asked to stop, for instance because its time slice is over:
+/// for loops that compute for long. It takes a few instructions.
 ///
 /// A loop without checks doesn't hold up others for long, either. After 10 ms a signal
 /// [detaches](crate::proc::preemption) it, and it waits for its turn on a thread of its own. With

@@ -23,10 +23,10 @@ use crate::runtime::{
     point, set_die_on_panic, set_end_waker, take_end_waker, tsan, wait_for_end, wait_for_end_limited, when,
 };
 
-/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped. A
-/// panic then has no effect ([`set_panic_mode`](crate::set_panic_mode) can end the process
-/// instead). If the drop of the result panics, that is a fatal error, as with a thread, because no
-/// caller could get the panic.
+/// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped.
+/// Then only the output of the panic hook remains of a panic
+/// ([`set_panic_mode`](crate::set_panic_mode) can end the process instead). If the drop of the
+/// result panics, that is a fatal error, as with a thread, because no caller could get the panic.
 ///
 /// ```
 /// gosched::run(|| {

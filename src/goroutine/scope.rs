@@ -71,7 +71,7 @@ where
     };
     let (f, mut value) = (ManuallyDrop::new(f), MaybeUninit::uninit());
     // A panic is caught, because the goroutines that `f` has made borrow from the caller: the scope
-    // waits for them first. SAFETY: it is moved out here, and isn't used again.
+    // waits for them first. SAFETY: `f` is moved out here, and isn't used again.
     let payload = catch_into(&mut value, || unsafe { ptr::read(&*f) }(&scope));
     scope.running.wait();
     if let Some(payload) = payload {

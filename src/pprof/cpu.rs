@@ -79,8 +79,8 @@ pub fn set_cpu_profile_rate(hz: u32) {
 /// ```
 ///
 /// # Errors
-/// If a profile is being made already (`ResourceBusy`), if the kernel refuses a timer, because the
-/// process has too many (`RLIMIT_SIGPENDING`), or if no thread can be made.
+/// If a profile is being made already (`ResourceBusy`), if the kernel refuses a timer, for instance
+/// because the user has too many (`RLIMIT_SIGPENDING`), or if no thread can be made.
 pub fn start_cpu_profile() -> io::Result<()> {
     let mut profiler = profiler();
     let hz = HZ.load(Ordering::Relaxed);

@@ -1,11 +1,15 @@
 //! Errors that end the process, with their reports and statuses; and errors that don't.
 
 use std::backtrace::Backtrace;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::fs;
 use std::hint::black_box;
+use std::mem;
+use std::ops::Range;
 use std::os::unix::thread::JoinHandleExt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -230,18 +234,38 @@ fn while_a_goroutine_is_looked_at(test: Test) {
 }
 
 /// A thread takes backtraces, with the lock held most of the time, until a signal interrupts it
-/// forever.
+/// forever. The signal doesn't interrupt the C library's code, where the thread may have malloc's
+/// lock, too: then the process wouldn't even come to its error.
 fn while_stds_lock_is_held_for_good(test: Test) {
-    extern "C" fn never_returns(_: c_int) {
+    extern "C" fn handler(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: what the kernel passes to a handler.
+        let pc = pc_of(unsafe { &*context.cast::<libc::ucontext_t>() });
+        if (LIBC_START.load(Ordering::Relaxed)..LIBC_END.load(Ordering::Relaxed)).contains(&pc) {
+            RETURNED.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         INTERRUPTED.store(true, Ordering::Relaxed);
         loop {
             // SAFETY: no arguments; it waits for a signal.
             unsafe { libc::pause() };
         }
     }
+    static LIBC_START: AtomicUsize = AtomicUsize::new(0);
+    static LIBC_END: AtomicUsize = AtomicUsize::new(0);
+    static RETURNED: AtomicU32 = AtomicU32::new(0);
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
     let process = test.process(|| {
+        let libc_code = code_of_libc();
+        LIBC_START.store(libc_code.start, Ordering::Relaxed);
+        LIBC_END.store(libc_code.end, Ordering::Relaxed);
+        // SAFETY: all zero is an action; the handler only waits, or returns.
+        unsafe {
+            let mut action: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = handler as extern "C" fn(_, _, _) as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            assert_eq!(libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut()), 0);
+        }
         run(|| {
             let thread = thread::spawn(|| {
                 loop {
@@ -250,12 +274,15 @@ fn while_stds_lock_is_held_for_good(test: Test) {
             });
             // By then the thread is most likely in the backtrace.
             thread::sleep(Duration::from_millis(20));
-            // SAFETY: the handler only waits. The thread never ends.
-            unsafe {
-                libc::signal(libc::SIGUSR1, never_returns as extern "C" fn(c_int) as usize);
-                libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1);
-            }
-            wait_until(|| INTERRUPTED.load(Ordering::Relaxed));
+            let sent = Cell::new(0);
+            wait_until(|| {
+                if RETURNED.load(Ordering::Relaxed) == sent.get() {
+                    sent.set(sent.get() + 1);
+                    // SAFETY: the thread never ends.
+                    unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1) };
+                }
+                INTERRUPTED.load(Ordering::Relaxed)
+            });
             proc::fatal("over");
         });
     });
@@ -263,6 +290,26 @@ fn while_stds_lock_is_held_for_good(test: Test) {
     let ended = process.also("patience=50").end();
     ended.fatal("over").says("\ngoroutine 1 [running").says("(...)\n\t");
     assert!(!ended.stderr.contains("took too long"), "it was given up:\n{}", ended.stderr);
+}
+
+/// Returns the addresses of the C library's code.
+fn code_of_libc() -> Range<usize> {
+    let maps = fs::read_to_string("/proc/self/maps").expect("Linux has it");
+    let is_code = |line: &&str| line.contains(" r-xp ") && line.contains("/libc.so.6");
+    let line = maps.lines().find(is_code).expect("tests are linked with it");
+    let (start, rest) = line.split_once('-').expect("a range");
+    let (end, _) = rest.split_once(' ').expect("a range");
+    let address = |text| usize::from_str_radix(text, 16).expect("a number");
+    address(start)..address(end)
+}
+
+/// Returns where the interrupted code goes on.
+fn pc_of(context: &libc::ucontext_t) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    let pc = context.uc_mcontext.gregs[libc::REG_RIP as usize];
+    #[cfg(target_arch = "aarch64")]
+    let pc = context.uc_mcontext.pc;
+    pc as usize
 }
 
 /// The process ends all the same.

@@ -36,8 +36,8 @@ pub fn rows(title: &str, about: &str) -> Vec<Vec<String>> {
 
 /// Returns the files of the repository to which a text links, by their paths from its root.
 pub fn links(text: &str) -> Vec<String> {
-    let targets = text.split("](../").skip(1).filter_map(|rest| rest.split_once(')'));
-    targets.map(|(target, _)| target.to_owned()).collect()
+    let targets = markdown::links(text).filter_map(|target| target.strip_prefix("../"));
+    targets.map(str::to_owned).collect()
 }
 
 /// Returns the Go file of a row of the table of functions, as the guide calls it.

@@ -19,3 +19,8 @@ pub fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
 pub fn names(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
+
+/// Returns the targets of the links in a text.
+pub fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0))
+}

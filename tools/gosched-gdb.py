@@ -288,18 +288,18 @@ def run_in(gp, command):
         try:
             PARKED.show(saved(gp))
             # The thread's own frame comes first, with those that are inlined into it.
-            frame, threads = gdb.newest_frame(), 1
+            frame, skipped = gdb.newest_frame(), 1
             while frame.type() == gdb.INLINE_FRAME:
-                frame, threads = frame.older(), threads + 1
+                frame, skipped = frame.older(), skipped + 1
             frame.older().select()
             if not is_backtrace:
                 gdb.execute(command)
                 return
-            more = re.sub(r" \d+$", lambda count: " %d" % (int(count[0]) + threads), command)
+            more = re.sub(r" \d+$", lambda count: " %d" % (int(count[0]) + skipped), command)
             # A frame may have several lines.
             text = gdb.execute(more, to_string=True)
             starts = [match.start() for match in re.finditer(r"^#", text, re.MULTILINE)]
-            gdb.write(text[starts[threads] :] if len(starts) > threads else text)
+            gdb.write(text[starts[skipped] :] if len(starts) > skipped else text)
         finally:
             PARKED.hide()
 

@@ -9,7 +9,8 @@ use std::mem;
 use std::ops::Range;
 use std::os::unix::thread::JoinHandleExt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -240,7 +241,7 @@ fn while_stds_lock_is_held_for_good(test: Test) {
     extern "C" fn handler(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         // SAFETY: what the kernel passes to a handler.
         let pc = pc_of(unsafe { &*context.cast::<libc::ucontext_t>() });
-        if (LIBC_START.load(Ordering::Relaxed)..LIBC_END.load(Ordering::Relaxed)).contains(&pc) {
+        if LIBC_CODE.get().is_some_and(|code| code.contains(&pc)) {
             RETURNED.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -250,15 +251,12 @@ fn while_stds_lock_is_held_for_good(test: Test) {
             unsafe { libc::pause() };
         }
     }
-    static LIBC_START: AtomicUsize = AtomicUsize::new(0);
-    static LIBC_END: AtomicUsize = AtomicUsize::new(0);
+    static LIBC_CODE: OnceLock<Range<usize>> = OnceLock::new();
     static RETURNED: AtomicU32 = AtomicU32::new(0);
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
     let process = test.process(|| {
-        let libc_code = code_of_libc();
-        LIBC_START.store(libc_code.start, Ordering::Relaxed);
-        LIBC_END.store(libc_code.end, Ordering::Relaxed);
+        LIBC_CODE.get_or_init(code_of_libc);
         // SAFETY: all zero is an action; the handler only waits, or returns.
         unsafe {
             let mut action: libc::sigaction = mem::zeroed();

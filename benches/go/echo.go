@@ -16,13 +16,13 @@ func echoes() {
 	for _, workload := range []struct {
 		name        string
 		connections int
-	}{{"echo100", 100}, {"echo5000", 5_000}} {
+	}{{"echo100", 100}, {"echo2000", 2_000}, {"echo5000", 5_000}, {"echo9000", 9_000}} {
 		if names(workload.name) {
-			clients(workload.name, serve(), workload.connections)
+			clients(workload.name, serve(echo), workload.connections)
 		}
 	}
 	if names("idle_connections") {
-		silentClients(serve())
+		silentClients(serve(echo))
 	}
 }
 
@@ -52,8 +52,8 @@ func silentClients(server string) {
 	command.Wait()
 }
 
-// serve serves until the process ends.
-func serve() string {
+// serve answers connections until the process ends.
+func serve(answer func(net.Conn)) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
@@ -66,19 +66,23 @@ func serve() string {
 			}
 			go func() {
 				defer conn.Close()
-				buf := make([]byte, 64)
-				for {
-					if _, err := io.ReadFull(conn, buf); err != nil {
-						return
-					}
-					if _, err := conn.Write(buf); err != nil {
-						return
-					}
-				}
+				answer(conn)
 			}()
 		}
 	}()
 	return listener.Addr().String()
+}
+
+func echo(conn net.Conn) {
+	buf := make([]byte, 64)
+	for {
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			return
+		}
+		if _, err := conn.Write(buf); err != nil {
+			return
+		}
+	}
 }
 
 func clients(workload string, server string, connections int) {

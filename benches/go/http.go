@@ -17,7 +17,11 @@ func https() {
 	for _, workload := range []struct {
 		name        string
 		connections int
-	}{{"http100", 100}, {"http5000", 5_000}} {
+		wait        time.Duration
+	}{
+		{"http100", 100, 0}, {"http5000", 5_000, 0}, {"hyper50", 50, 0}, {"hyper500", 500, 0},
+		{"hyper50_wait", 50, 5 * time.Millisecond}, {"hyper500_wait", 500, 5 * time.Millisecond},
+	} {
 		if !names(workload.name) {
 			continue
 		}
@@ -26,6 +30,7 @@ func https() {
 			panic(err)
 		}
 		go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(workload.wait)
 			w.Header().Set("Content-Type", "text/plain")
 			io.WriteString(w, "Hello, world!\n")
 		}))

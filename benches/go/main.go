@@ -55,6 +55,7 @@ func main() {
 	monitor()
 	echoes()
 	https()
+	resps()
 	wakes()
 	beside()
 	if wants("parked") {

@@ -15,7 +15,8 @@ use crate::{Args, cpu_time, memory, threads};
 pub const MESSAGE: usize = 64;
 
 /// The workloads, and each one's number of clients.
-pub const WORKLOADS: [(&str, usize); 2] = [("echo100", 100), ("echo5000", 5_000)];
+pub const WORKLOADS: [(&str, usize); 4] =
+    [("echo100", 100), ("echo2000", 2_000), ("echo5000", 5_000), ("echo9000", 9_000)];
 
 /// The workload of connections on which nothing is sent.
 pub const IDLE: &str = "idle_connections";
@@ -37,8 +38,15 @@ pub fn more_descriptors() {
 /// the environment variable `ECHO_CLIENT` names. Reports the time of a round trip, the server's
 /// processor time for one, and the 99th percentile. It blocks its thread.
 pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usize) {
+    measure(args, workload, client_program("ECHO_CLIENT", server, connections, LENGTH));
+}
+
+/// Runs the program of this process's clients. It prints a line when the measurement begins, and at
+/// the end a line with the number of ops, the nanoseconds that they took, and the 99th percentile.
+/// Reports these, and this process's processor time.
+pub(crate) fn measure(args: &Args, workload: &str, mut command: Command) {
     more_descriptors();
-    let mut process = command(server, connections, LENGTH).spawn().unwrap();
+    let mut process = command.spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
     let mut next = || lines.next().unwrap().unwrap();
     assert_eq!(next(), "begun");
@@ -59,7 +67,8 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
 pub fn silent_clients(args: &Args, workload: &str, server: SocketAddr) {
     more_descriptors();
     let before = memory("VmRSS");
-    let mut process = command(server, SILENT, "0").stdin(Stdio::piped()).spawn().unwrap();
+    let mut process =
+        client_program("ECHO_CLIENT", server, SILENT, "0").stdin(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "begun\n");
@@ -73,9 +82,15 @@ pub fn silent_clients(args: &Args, workload: &str, server: SocketAddr) {
     assert!(process.wait().unwrap().success());
 }
 
-/// The command that runs the clients.
-fn command(server: SocketAddr, connections: usize, milliseconds: &str) -> Command {
-    let mut command = Command::new(env::var("ECHO_CLIENT").expect("ECHO_CLIENT names the clients' program"));
+/// Returns the command that runs the clients' program, which an environment variable names.
+pub(crate) fn client_program(
+    variable: &str,
+    server: SocketAddr,
+    connections: usize,
+    milliseconds: &str,
+) -> Command {
+    let program = env::var(variable).unwrap_or_else(|_| panic!("{variable} names the clients' program"));
+    let mut command = Command::new(program);
     command.arg(server.to_string()).arg(connections.to_string()).arg(milliseconds).stdout(Stdio::piped());
     command
 }

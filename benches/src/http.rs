@@ -2,12 +2,25 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::echo::more_descriptors;
 use crate::{Args, cpu_time};
 
 /// The workloads, and each one's number of connections.
 pub const WORKLOADS: [(&str, usize); 2] = [("http100", 100), ("http5000", 5_000)];
+
+/// The workloads of servers that are made with hyper: each one's name, its number of connections,
+/// and how long the handler waits.
+pub const HYPER: [(&str, usize, Duration); 4] = [
+    ("hyper50", 50, Duration::ZERO),
+    ("hyper500", 500, Duration::ZERO),
+    ("hyper50_wait", 50, Duration::from_millis(5)),
+    ("hyper500_wait", 500, Duration::from_millis(5)),
+];
+
+/// What these servers answer.
+pub const HELLO: &[u8] = b"Hello, world!\n";
 
 /// Runs `wrk` against this process's server for three seconds. Reports the time of a request, the
 /// server's processor time for one, and the 99th percentile. It blocks its thread.

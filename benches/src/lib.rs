@@ -32,9 +32,12 @@
 //! | `blocked` | a goroutine that computes while another waits in a system call: its time in units of its time alone |
 //! | `threads` | the number of threads that the process has in the end, after 10,000 goroutines have each made ten system calls of 1 ms; `threads_call` is one of these calls |
 //! | `idle` | the processor's time in 10 s in which all goroutines are parked: 1,000, and one more that sleeps |
-//! | `echo100`, `echo5000` | one round trip of 64 bytes over loopback TCP, with 100 or 5,000 clients; these are another process, the same for all servers. `..._cpu` is the server's processor time for one, `..._p99` the 99th percentile |
+//! | `echo100`, `echo2000`, `echo5000`, `echo9000` | one round trip of 64 bytes over loopback TCP, with that many clients; these are another process, the same for all servers. `..._cpu` is the server's processor time for one, `..._p99` the 99th percentile |
+//! | `fanout2000` | one message to one of 2,000 WebSockets, each of which gets each message that one of them sends. Clients, `..._cpu` and `..._p99` as above |
 //! | `idle_connections` | the server's memory for one silent connection, of 19,900; `..._threads` is its number of threads, `..._cpu` its processor time in 5 s. `idle_connections_later`, `echo100_later` and `echo5000_later`: a server that has no goroutine for a connection between two messages |
 //! | `http100`, `http5000` | one HTTP request, of 100 or 5,000 connections that are kept alive; the clients are `wrk`'s, which must be installed. `..._cpu` and `..._p99` as above |
+//! | `hyper50`, `hyper500`, `hyper50_wait`, `hyper500_wait` | one HTTP request to a server made with hyper (in Go: `net/http`), of 50 or 500 connections; in the rows with `_wait` the handler waits 5 ms. Clients, `..._cpu` and `..._p99` as above |
+//! | `resp50`, `resp50_16`, `resp1000`, `resp1000_16` | one SET or GET of a Redis-like server, of 50 or 1,000 connections, each with one or 16 requests at a time; the clients are `redis-benchmark`'s, which must be installed. `..._cpu` and `..._p99` as above |
 //! | `beside_...` | one tick of a ticker of 10 ms, of 500 (or of as many as the environment variable `TICKS` says): its lateness beside goroutines that keep their threads. `nothing`: there are none. `loop`, `2_loops`, `100_loops`: they compute. `c` computes in C. `drop` computes in a `Drop` as it unwinds (in Go: in a deferred function). `handler` computes in a signal's handler on the alternate stack. `sleep` sleeps in the kernel. `mutex` waits for a mutex of std (in Go: of `sync`) whose holder is parked. `pipe` writes to a full pipe. `connect` connects to a server whose backlog is full. `lookup` waits in `getaddrinfo` for a server that doesn't answer. In Go these are bare system calls, or functions of C. `..._p50`, `..._p99` and `..._max` |
 //! | `hogs` | the number of processors that 100 computing goroutines use, in 2 s |
 //! | `library` | 40 HTTP calls on 40 goroutines, by ureq, a library that waits in std's sockets (in Go: by net/http). The server uses threads and takes 50 ms for each call. `library_late` is the largest lateness of a ticker of 10 ms meanwhile |
@@ -52,11 +55,13 @@
 
 pub mod deep;
 pub mod echo;
+pub mod fanout;
 pub mod foreign;
 pub mod http;
 pub mod machine;
 pub mod median;
 pub mod quantile;
+pub mod resp;
 pub mod wakes;
 
 use std::env;

@@ -89,7 +89,9 @@ impl Contender {
     pub fn run(&self, procs: usize, workload: &str, limit: Duration) -> Outcome {
         let workload = format!("{}{workload}", self.prefix);
         let mut command = Command::new(&self.program);
-        command.arg(procs.to_string()).arg(&workload).env("ECHO_CLIENT", env!("CARGO_BIN_EXE_echo_client"));
+        command.arg(procs.to_string()).arg(&workload);
+        command.env("ECHO_CLIENT", env!("CARGO_BIN_EXE_echo_client"));
+        command.env("FANOUT_CLIENT", env!("CARGO_BIN_EXE_fanout_client"));
         command.envs(self.settings.iter().map(|(name, value)| (name, value)));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let lines = child.map_err(|_| Lost::Died).and_then(|child| output(child, limit));

@@ -1,9 +1,11 @@
 //! Runs each workload on gosched and on its peers, and prints a table of how they compare.
 //!
-//! `cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [--traced FILE]
-//! [WORKLOAD ...]`:
+//! `cargo bench -- [--rounds N] [--procs 1,2] [--only go,tokio] [--limit SECONDS] [--quick]
+//! [--traced FILE] [WORKLOAD ...]`:
 //!
 //! - `--quick` runs one round instead of 7.
+//! - `--only` runs gosched's default kind and the named contenders: `lean`, `raw`, `std`, `go`,
+//!   `tokio`, `may`, `corosensei`.
 //! - `--limit` is the time after which a run counts as endless: two minutes by default.
 //! - `--traced` compares gosched and Go each with itself while its execution is traced into the
 //!   file, instead of with each other.
@@ -53,20 +55,31 @@ const WORKLOADS: [&str; 18] = [
 ];
 
 /// The workloads that run only if they are named.
-const LONG: [&str; 34] = [
+const LONG: [&str; 45] = [
     "wake",
     "pair",
     "blocked",
     "threads",
     "idle",
     "echo100",
+    "echo2000",
     "echo5000",
+    "echo9000",
     "idle_connections",
     "echo100_later",
     "echo5000_later",
     "idle_connections_later",
     "http100",
     "http5000",
+    "hyper50",
+    "hyper500",
+    "hyper50_wait",
+    "hyper500_wait",
+    "resp50",
+    "resp50_16",
+    "resp1000",
+    "resp1000_16",
+    "fanout2000",
     "beside_nothing",
     "beside_loop",
     "beside_2_loops",
@@ -93,8 +106,8 @@ const LONG: [&str; 34] = [
 fn main() {
     let options = Options::parse(env::args().skip(1)).unwrap_or_else(|| {
         eprintln!(
-            "usage: cargo bench -- [--rounds N] [--procs 1,2] [--limit SECONDS] [--quick] [--traced FILE] \
-             [WORKLOAD ...]"
+            "usage: cargo bench -- [--rounds N] [--procs 1,2] [--only go,tokio] [--limit SECONDS] [--quick] \
+             [--traced FILE] [WORKLOAD ...]"
         );
         eprintln!("workloads: {}; if named: {}", WORKLOADS.join(" "), LONG.join(" "));
         eprintln!("a WORKLOAD that ends in _ is all that begin so");
@@ -116,6 +129,8 @@ fn main() {
 struct Options {
     rounds: usize,
     procs: Vec<usize>,
+    /// The contenders that run beside gosched's default kind, if not all do.
+    only: Option<Vec<String>>,
     limit: Duration,
     traced: Option<String>,
     workloads: Vec<String>,
@@ -125,7 +140,7 @@ impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
         let limit = Duration::from_secs(120);
         let (procs, workloads) = (vec![1, 2], Vec::new());
-        let mut options = Options { rounds: 7, procs, limit, traced: None, workloads };
+        let mut options = Options { rounds: 7, procs, only: None, limit, traced: None, workloads };
         while let Some(word) = words.next() {
             match word.as_str() {
                 // Cargo adds this argument.
@@ -133,6 +148,7 @@ impl Options {
                 "--quick" => options.rounds = 1,
                 "--rounds" => options.rounds = positive(&words.next()?)?,
                 "--procs" => options.procs = words.next()?.split(',').map(positive).collect::<Option<_>>()?,
+                "--only" => options.only = Some(words.next()?.split(',').map(String::from).collect()),
                 "--limit" => options.limit = Duration::from_secs(words.next()?.parse().ok()?),
                 "--traced" => options.traced = Some(words.next()?),
                 word => {
@@ -174,6 +190,7 @@ impl Options {
                 let i = if round % 2 == 0 { turn } else { contenders.len() - 1 - turn };
                 these[i] = match lost[i] {
                     Some(lost) => Err(lost),
+                    None if !self.runs(contenders[i].name) => Ok(Vec::new()),
                     None => contenders[i].run(procs, workload, self.limit),
                 };
                 lost[i] = these[i].as_ref().err().copied();
@@ -181,6 +198,12 @@ impl Options {
             these
         };
         (0..self.rounds).map(&mut round).collect()
+    }
+
+    /// Returns whether the contender with this name runs.
+    fn runs(&self, name: &str) -> bool {
+        let name = name.strip_prefix("ours, ").unwrap_or(name);
+        name == "ours" || self.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
     }
 }
 

@@ -9,29 +9,33 @@ pub struct Table<'a> {
     contenders: &'a [Contender],
 }
 
-/// The highest ratio that a row should have.
+/// The highest ratio that a row should have: to tokio for [`servers`](is_server), and to Go
+/// otherwise.
 fn target(name: &str, procs: usize) -> Option<f64> {
     match name {
-        "spawn" | "spawn_wait" => Some(0.6),
-        "gosched" | "pingpong" => Some(0.45),
-        "bufchan" | "select4" | "fib" => Some(0.6),
-        "skynet" => Some(0.8),
+        "gosched" | "select4" | "fib" => Some(0.6),
+        "spawn" => Some(0.55),
+        "pingpong" => Some(0.5),
+        "spawn_wait" | "bufchan" => Some(0.45),
+        "skynet" => Some(0.75),
+        "coroswitch" | "grow_cold" => Some(0.8),
         "grow" => Some(0.5),
-        "grow_cold" => Some(0.8),
-        "echo100_cpu" | "echo5000_cpu" => Some(0.9),
-        "echo100" | "echo5000" | "http100" | "http5000" | "sleepers" | "mutex" | "syscall" | "threads" => {
-            Some(1.0)
-        }
+        "sleepers" | "mutex" | "syscall" | "threads" => Some(1.0),
         "preempt_p99" => Some(1.1),
         "blocked" => Some(1.05),
         "parked" => Some(if procs == 1 { 1.0 } else { 1.3 }),
         "switch_pair" => Some(1.6),
-        "coroswitch" => Some(0.6),
         "coroswitch_pairs" => Some(4.0),
         "two_cpu" => Some(1.1),
+        _ if is_server(name) && (name.ends_with("_cpu") || name.ends_with("_p99")) => Some(1.0),
         _ if name.starts_with("beside_") && name.ends_with("_p99") => Some(1.0),
         _ => None,
     }
+}
+
+/// Whether the row is one of a server's, whose clients are another process.
+fn is_server(name: &str) -> bool {
+    ["echo", "http", "hyper", "resp", "fanout"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The highest value that a row should have, whatever Go's value is.
@@ -80,8 +84,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the median of the rounds' ratios: of gosched to Go, or to corosensei for workloads
-    /// that Go lacks. A row that is a ratio itself is returned as it is.
+    /// Returns the median of the rounds' ratios: of gosched to tokio for servers, otherwise to Go, or
+    /// to corosensei for workloads that Go lacks. A row that is a ratio itself is returned as it is.
     fn ratio(&self, name: &str, unit: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
         if unit == "ratio" {
             return ours_median(name, rounds);
@@ -90,6 +94,9 @@ impl<'a> Table<'a> {
             let column = self.contenders.iter().position(|contender| contender.name == reference)?;
             ratio_of(name, rounds, |round| &round[column])
         };
+        if is_server(name) {
+            return to("tokio");
+        }
         to("go").or_else(|| to("corosensei"))
     }
 }

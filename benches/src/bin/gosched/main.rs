@@ -3,12 +3,15 @@
 
 mod beside;
 mod echo;
+mod fanout;
 mod grow;
 mod http;
+mod hyper;
 mod library;
 mod monitor;
 mod parked;
 mod raw;
+mod resp;
 mod safe;
 mod std_waits;
 mod wakes;
@@ -43,6 +46,9 @@ fn main() {
         monitor::run(&args);
         echo::run(&args);
         http::run(&args);
+        hyper::run(&args);
+        resp::run(&args);
+        fanout::run(&args);
         beside::run(&args);
         library::run(&args);
         parked::run(&args);

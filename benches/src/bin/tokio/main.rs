@@ -1,5 +1,7 @@
 //! tokio: tasks without stacks of their own. It has no unbuffered channel; one of 1 stands in.
 
+mod fanout;
+mod resp;
 mod wakes;
 
 use gosched_benches::Args;
@@ -41,14 +43,24 @@ fn main() {
     }
     for (workload, connections) in http::WORKLOADS {
         if args.names(workload) {
-            http::clients(&args, workload, runtime.block_on(serve(converse)), connections);
+            http::clients(&args, workload, runtime.block_on(serve(converse::<0>)), connections);
         }
     }
+    for (workload, connections, wait) in http::HYPER {
+        if args.names(workload) {
+            let server = async {
+                if wait.is_zero() { serve(converse::<0>).await } else { serve(converse::<5>).await }
+            };
+            http::clients(&args, workload, runtime.block_on(server), connections);
+        }
+    }
+    resp::run(&args, &runtime);
+    fanout::run(&args, &runtime);
     wakes::run(&args, &runtime);
 }
 
 /// Starts a server that runs until the process ends.
-async fn serve<F: Future<Output = ()> + Send + 'static>(
+pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     answer: impl Fn(TcpStream) -> F + Send + 'static,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -69,11 +81,14 @@ async fn echo(mut stream: TcpStream) {
 }
 
 /// hyper's HTTP server.
-async fn converse(stream: TcpStream) {
+async fn converse<const MILLISECONDS: u64>(stream: TcpStream) {
     stream.set_nodelay(true).unwrap();
     let hello = service_fn(|_: Request<Incoming>| async {
+        if MILLISECONDS > 0 {
+            sleep(Duration::from_millis(MILLISECONDS)).await;
+        }
         let response = Response::builder().header("content-type", "text/plain");
-        response.body(Full::new(Bytes::from_static(b"Hello, world!\n")))
+        response.body(Full::new(Bytes::from_static(http::HELLO)))
     });
     // Errors come from the clients, which close their connections in the end.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), hello).await;

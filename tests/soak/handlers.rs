@@ -62,9 +62,9 @@ pub fn begin() -> PipeReader {
 /// Waits for the handler's wakes, of which none is lost.
 pub fn wait_for_wakes(end: Instant) {
     while Instant::now() < end {
-        // A signal from here on wakes; one before is seen.
-        LEFT.store(false, Ordering::SeqCst);
         let seen = SIGNALS.load(Ordering::SeqCst);
+        // After this a signal wakes. Before it a signal may not, but has changed the count.
+        LEFT.store(false, Ordering::SeqCst);
         futex(libc::FUTEX_WAIT, seen);
         count(Count::Signals, 1);
     }

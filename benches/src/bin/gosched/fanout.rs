@@ -26,10 +26,11 @@ static CLIENTS: Mutex<Vec<Sender<Message>>> = Mutex::new(Vec::new());
 fn converse(stream: TcpStream) {
     stream.set_nodelay(true).unwrap();
     let writer = stream.try_clone().unwrap();
-    let mut socket = accept_with_config(stream, Some(config())).unwrap();
     let (queue, messages) = bounded(QUEUE);
-    go(move || write(writer, messages));
+    // Before the client knows that it is connected: it gets every message from then on.
     CLIENTS.lock().push(queue);
+    let mut socket = accept_with_config(stream, Some(config())).unwrap();
+    go(move || write(writer, messages));
     while let Ok(message @ Message::Binary(_)) = socket.read() {
         for client in &*CLIENTS.lock() {
             // A client that is gone needs no message.

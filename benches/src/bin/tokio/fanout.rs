@@ -24,9 +24,11 @@ static CLIENTS: Mutex<Vec<Sender<Message>>> = Mutex::const_new(Vec::new());
 
 async fn converse(stream: TcpStream) {
     stream.set_nodelay(true).unwrap();
+    let (queue, mut messages) = channel(QUEUE);
+    // Before the client knows that it is connected: it gets every message from then on.
+    CLIENTS.lock().await.push(queue);
     let socket = accept_async_with_config(stream, Some(config())).await.unwrap();
     let (mut writer, mut reader) = socket.split();
-    let (queue, mut messages) = channel(QUEUE);
     spawn(async move {
         while let Some(message) = messages.recv().await {
             if writer.send(message).await.is_err() {
@@ -34,7 +36,6 @@ async fn converse(stream: TcpStream) {
             }
         }
     });
-    CLIENTS.lock().await.push(queue);
     while let Some(Ok(message @ Message::Binary(_))) = reader.next().await {
         for client in &*CLIENTS.lock().await {
             // A client that is gone needs no message.

@@ -218,13 +218,15 @@ pub(crate) use sched::entersyscall::{entersyscall, entersyscallblock, exitsyscal
 pub(crate) use sched::exploration::{
     Limits, Seen, explore_run, explored_number, note_panic, point, value_for_program, wait_for_others,
 };
-pub(crate) use sched::extram::{Guest, as_goroutine, guest, must_wait, where_nothing_parks};
 pub(crate) use sched::goexit::{
     drop_handle, finish_goroutine, goexit1, set_end_waker, take_end_waker, wait_for_end,
 };
-pub(crate) use sched::gosched::{can_spin, do_spin, gosched, gosched_if_busy, goschedguarded, goyield};
+pub(crate) use sched::mstart::{Guest, as_goroutine, guest, must_wait, where_nothing_parks};
 pub(crate) use sched::newproc::{enqueue, newproc_at};
-pub(crate) use sched::park::{gopark_of_program, goparkunlock, goparkunlock_of_port};
+pub(crate) use sched::park::{
+    can_spin, do_spin, gopark_of_program, goparkunlock, goparkunlock_of_port, gosched, gosched_if_busy,
+    goschedguarded, goyield,
+};
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{goready, injectglist};

@@ -60,7 +60,7 @@
 //! | `GDEAD` | `GIDLE` | `hand_back` (`g/gfree.rs`): the page is zeroed; `allgs` has it no more |
 //! | `GDEAD` | `GRUNNABLE` | `newproc1` (`g/newproc.rs`) |
 //! | `GRUNNABLE` | `GRUNNING` | `execute` (`sched/schedule.rs`), and nobody else |
-//! | `GRUNNING` | `GRUNNABLE` | `gosched_impl`, for `gopreempt_m` too; `goyield_m` (`sched/gosched.rs`) |
+//! | `GRUNNING` | `GRUNNABLE` | `gosched_impl`, for `gopreempt_m` too; `goyield_m` (`sched/park.rs`) |
 //! | `GRUNNING` | `GDEAD` | `gdestroy` (`sched/goexit.rs`) |
 //! | `GRUNNING` | `GWAITING` | `park_m` (`sched/park.rs`); `coroswitch_m` (`sched/coro.rs`) |
 //! | `GWAITING` | `GRUNNABLE` | `ready_on`, `injectglist` (`sched/ready.rs`), for the thread that ends its wait |
@@ -73,8 +73,8 @@
 //! | `GRUNNING` | `GSYSCALL` | `reentersyscall`, `entersyscallblock` (`sched/entersyscall.rs`) |
 //! | `GSYSCALL` | `GRUNNING` | `exitsyscall`, if there is a P at once |
 //! | `GSYSCALL` | `GRUNNABLE` | `exitsyscall0`, if there isn't |
-//! | `GDEAD` | `GSYSCALL` | `needm`, and back by `dropm` (`sched/extram.rs`): the G of an extra M |
-//! | `GRUNNING` | `GPREEMPTED` | `preempt_park` (`sched/gosched.rs`), by way of `GSCANPREEMPTED` |
+//! | `GDEAD` | `GSYSCALL` | `needm`, and back by `dropm` (`sched/mstart.rs`): the G of an extra M |
+//! | `GRUNNING` | `GPREEMPTED` | `preempt_park` (`sched/park.rs`), by way of `GSCANPREEMPTED` |
 //! | `GPREEMPTED` | `GWAITING` | `suspendG` (`world/suspend.rs`), to be made ready by `resumeG`; or |
 //! | | | `preempt_park` itself, when the goroutine that asked has given up |
 //! | `GRUNNING` | `GCOPYSTACK` | `newstack` (`stack/newstack.rs`), and back |

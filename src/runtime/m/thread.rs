@@ -62,7 +62,7 @@ use crate::runtime::p::sysmon_sleep::wake_sysmon;
 /// The list of all M's, linked through `alllink`. Go's `allm`.
 pub(in crate::runtime) static ALLM: SharedLink<M> = SharedLink(Link::null());
 
-/// How many M's are on the list of extra M's (`sched/extram.rs`). Go's `extraMLength`.
+/// How many M's are on the list of extra M's (`sched/mstart.rs`). Go's `extraMLength`.
 pub(in crate::runtime) static EXTRAM_LENGTH: AtomicI32 = AtomicI32::new(0);
 
 /// In `m.free_wait`: the M's thread is about to end, and still uses the M. Go's `freeMWait`.

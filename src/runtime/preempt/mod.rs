@@ -1,5 +1,5 @@
 //! Asking a goroutine to stop, and knowing where it may be stopped: Go's `preempt.go`, and
-//! `preemptone` of `proc.go`. `sched/gosched.rs` has how the goroutine then leaves its M.
+//! `preemptone` of `proc.go`. `sched/park.rs` has how the goroutine then leaves its M.
 //!
 //! A goroutine stops at a *safe point*, where it can be left for any time and looked at by any
 //! thread. It is at a safe point whenever it isn't running. While it runs, its checks are safe

@@ -27,7 +27,7 @@ use crate::runtime::mem::sizes::PAGE_MIN;
 use crate::runtime::p::free_lists::gcount;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::preempt::ask::Asked;
-use crate::runtime::sched::gosched::PREEMPTIONS;
+use crate::runtime::sched::park::PREEMPTIONS;
 use crate::runtime::stack::copystack::GROWTHS;
 
 /// A metric. Go's `metrics.Description`.

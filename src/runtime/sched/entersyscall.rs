@@ -32,8 +32,8 @@ use crate::runtime::p::stop::{FREEZE_STOP_WAIT, run_safe_point_fn, take_from_sys
 use crate::runtime::p::sysmon_sleep::wake_sysmon;
 use crate::runtime::preempt::ask::fail_stack_checks;
 use crate::runtime::sched::detach::attached;
-use crate::runtime::sched::gosched::gosched;
 use crate::runtime::sched::handoff::{handoffp, stoplockedm};
+use crate::runtime::sched::park::gosched;
 use crate::runtime::sched::schedule::{dropg, execute, sched_enabled, schedule, user_disabled};
 
 /// Notes where the goroutine leaves. A traceback or a scan of its stack begins there. Go's `save`.

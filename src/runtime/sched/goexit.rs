@@ -52,8 +52,7 @@ use crate::runtime::p::free_lists::purge_as_asked;
 use crate::runtime::p::timer::release_timer;
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
-use crate::runtime::sched::gosched::Leave;
-use crate::runtime::sched::park::gopark;
+use crate::runtime::sched::park::{Leave, gopark};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::sched::schedule::{dropg, schedule};
 

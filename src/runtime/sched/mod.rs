@@ -32,18 +32,16 @@
 //! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
-//! | `park.rs` | `gopark`, `goparkunlock`, `park_m` |
+//! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `parker.rs` | `Parker`: a wait that any thread may end, any number of times |
 //! | `ready.rs` | `goready`, `ready`, `injectglist` |
 //! | `newproc.rs` | `newproc_from`, `newproc_at`, `enqueue`: Go's newproc |
-//! | `gosched.rs` | `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `claim.rs` | the next goroutine is taken off its queue before the last one leaves |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
 //! | `entersyscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |
-//! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves; `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
-//! | `extram.rs` | `must_wait`, `needm`, `dropm`, `oneNewExtraM`: a thread that isn't ours becomes a goroutine in order to wait |
+//! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves; `must_wait`, `needm`, `dropm`, `oneNewExtraM`: a thread that isn't ours becomes a goroutine in order to wait; `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
 //! | `exploration.rs` | `explore_run`: a run, as its driver sees it; `point`: where it may switch to another goroutine |
 //!
 //! # The loop
@@ -250,9 +248,7 @@ pub(super) mod coro;
 pub(super) mod detach;
 pub(super) mod entersyscall;
 pub(super) mod exploration;
-pub(super) mod extram;
 pub(super) mod goexit;
-pub(super) mod gosched;
 pub(super) mod handoff;
 pub(super) mod mstart;
 pub(super) mod newproc;

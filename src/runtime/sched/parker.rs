@@ -15,7 +15,7 @@ use std::ptr;
 
 use crate::runtime::data::atomic::{AtomicPtr, Ordering};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
-use crate::runtime::sched::extram::must_wait;
+use crate::runtime::sched::mstart::must_wait;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 

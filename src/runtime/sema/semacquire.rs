@@ -24,8 +24,7 @@ use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::{LockRank, assert_rank_held};
 use crate::runtime::lock::unlock;
 use crate::runtime::prof::contention::{Wait, mutex_event, now_if, released};
-use crate::runtime::sched::gosched::goyield;
-use crate::runtime::sched::park::goparkunlock;
+use crate::runtime::sched::park::{goparkunlock, goyield};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::{Limit, with_limit};
 

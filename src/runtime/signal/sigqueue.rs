@@ -29,7 +29,7 @@ use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Cell, Ordering, statics
 use crate::runtime::data::runtime2::Note;
 use crate::runtime::lock::note::{noteclear, notewakeup};
 use crate::runtime::sched::entersyscall::notetsleepg;
-use crate::runtime::sched::gosched::gosched;
+use crate::runtime::sched::park::gosched;
 use crate::runtime::signal::handler::{getsig, is_handled, our_action, setsig};
 
 /// The queue. A set of signals has a bit for each, as the kernel's sets have. Go's `sig`.

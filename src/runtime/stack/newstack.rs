@@ -15,7 +15,7 @@ use crate::runtime::g::status::casgstatus;
 use crate::runtime::mem::sizes::{STACK_GUARD, STACK_PREEMPT, running_guard};
 use crate::runtime::preempt::preemptible::can_preempt_m;
 use crate::runtime::preempt::xregs::{RESTORE_STACK, adjust_saved};
-use crate::runtime::sched::gosched::{Leave, stop_here};
+use crate::runtime::sched::park::{Leave, stop_here};
 use crate::runtime::stack::copystack::{copystack, size_for};
 use crate::runtime::stack::frame_map::Frame;
 use crate::runtime::stack::shrink::shrinkstack;

@@ -13,7 +13,7 @@ use libc::{clockid_t, timespec};
 use crate::runtime::base::os::clock_time;
 use crate::runtime::explore::clock::{now, time_of_run};
 use crate::runtime::explore::random::fill_from_run;
-use crate::runtime::sched::gosched::gosched;
+use crate::runtime::sched::park::gosched;
 use crate::runtime::stdpark::gate::{live, may_park};
 use crate::runtime::time::sleep::time_sleep;
 

@@ -25,8 +25,8 @@ pub(crate) use base::os::nanotime as now;
 pub(crate) use base::os::pass_time;
 pub(crate) use data::{atomic, runtime2};
 pub(crate) use sched::exploration::point;
-pub(crate) use sched::extram::must_wait;
-pub(crate) use sched::gosched::{can_spin, do_spin};
+pub(crate) use sched::mstart::must_wait;
+pub(crate) use sched::park::{can_spin, do_spin};
 #[cfg(test)]
 pub(crate) use sema::notify_list::notify_list_wait;
 pub(crate) use sema::notify_list::{NotifyList, notify_list_add, notify_list_notify_all};

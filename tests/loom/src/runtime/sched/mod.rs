@@ -36,23 +36,8 @@ pub(crate) mod exploration {
     pub(crate) fn point(_what: &str) {}
 }
 
-/// Letting others run. Nobody spins before a sleep.
-pub(crate) mod gosched {
-    pub(crate) unsafe fn gosched() {
-        loom::thread::yield_now();
-    }
-
-    pub(crate) fn can_spin(_: u32) -> bool {
-        false
-    }
-
-    pub(crate) fn do_spin() {
-        unreachable!("nobody spins")
-    }
-}
-
 /// The right to wait. Every thread has it.
-pub(crate) mod extram {
+pub(crate) mod mstart {
     pub(crate) struct Guest;
 
     pub(crate) fn must_wait(_what: &str) -> Option<Guest> {
@@ -60,7 +45,8 @@ pub(crate) mod extram {
     }
 }
 
-/// A wait of a thread, which has a G while it waits.
+/// A wait of a thread, which has a G while it waits; and letting others run. Nobody spins before a
+/// sleep.
 pub(crate) mod park {
     use std::ffi::c_void;
 
@@ -93,6 +79,18 @@ pub(crate) mod park {
             }
             held.retain(|&one| one != place.addr());
         }
+    }
+
+    pub(crate) unsafe fn gosched() {
+        loom::thread::yield_now();
+    }
+
+    pub(crate) fn can_spin(_: u32) -> bool {
+        false
+    }
+
+    pub(crate) fn do_spin() {
+        unreachable!("nobody spins")
     }
 }
 

@@ -22,5 +22,5 @@ pub(crate) use pollwait::{
     poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
     poll_runtime_poll_set_deadline, poll_runtime_poll_unblock, poll_runtime_poll_wait,
 };
-pub(crate) use sched::extram::must_wait;
+pub(crate) use sched::mstart::must_wait;
 pub(crate) use time::sleep::{nanos, until};

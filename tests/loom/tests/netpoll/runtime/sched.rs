@@ -1,6 +1,6 @@
 //! Stand-ins: a goroutine that parks is a thread that sleeps, and every thread may.
 
-pub(crate) mod extram {
+pub(crate) mod mstart {
     pub(crate) struct Guest;
 
     pub(crate) fn must_wait(_what: &str) -> Option<Guest> {

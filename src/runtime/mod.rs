@@ -15,13 +15,13 @@
 //! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
 //! | `chan`, `sema`, `pollwait`, `stdpark` | waiting: channels without types, semaphores, descriptors, std's own waits |
 //! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
-//! | `sched` | `schedule`, `findRunnable`, park, ready, system calls, coroutines |
+//! | `sched` | `newproc`, `schedule`, `findRunnable`, park, ready, `goexit`, system calls, coroutines |
 //! | `explore` | explorations: the choice of the next goroutine, and the clock |
 //! | `prof` | the data of profiles: waits of goroutines for each other, samples of threads |
 //! | `m` | threads: made, started, idle |
 //! | `p` | processors: their owners, run queues, timer heaps |
 //! | `preempt` | asking a goroutine to stop, and where it may |
-//! | `g` | goroutines: made, kept, counted, their state |
+//! | `g` | goroutines: kept, counted, their state |
 //! | `mem`, `netpoll` | home pages, segments, guards, pools; epoll |
 //! | `lock` | futex mutexes, notes, ranks |
 //! | `tls` | a goroutine's own thread-locals |
@@ -173,8 +173,6 @@ pub(crate) use explore::clock::{instant_now, now};
 pub(crate) use explore::random::Rng;
 pub(crate) use explore::run::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
-pub(crate) use g::joiner::{EndWaker, ended, has_no_handle, init_with_handle};
-pub(crate) use g::newproc::{Maker, newproc1, newproc1_parked};
 pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_own_label};
 pub(crate) use g::status::{
     cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
@@ -219,17 +217,18 @@ pub(crate) use sched::exploration::{
     Limits, Seen, explore_run, explored_number, note_panic, point, value_for_program, wait_for_others,
 };
 pub(crate) use sched::goexit::{
-    drop_handle, finish_goroutine, goexit1, set_end_waker, take_end_waker, wait_for_end,
+    EndWaker, drop_handle, ended, finish_goroutine, goexit1, has_no_handle, init_with_handle, set_end_waker,
+    take_end_waker, wait_for_end,
 };
 pub(crate) use sched::mstart::{Guest, as_goroutine, guest, must_wait, where_nothing_parks};
-pub(crate) use sched::newproc::{enqueue, newproc_at};
+pub(crate) use sched::newproc::{Maker, newproc_at, newproc1, newproc1_parked};
 pub(crate) use sched::park::{
     can_spin, do_spin, gopark_of_program, goparkunlock, goparkunlock_of_port, gosched, gosched_if_busy,
     goschedguarded, goyield,
 };
 pub(crate) use sched::parker::Parker;
 pub(crate) use sched::poll::poll_work;
-pub(crate) use sched::ready::{goready, injectglist};
+pub(crate) use sched::ready::{enqueue, goready, injectglist};
 pub(crate) use sched::schedule::{become_system_goroutine, sched_enable_user};
 pub(crate) use sema::join::wait_for_end_limited;
 pub(crate) use sema::notify_list::{

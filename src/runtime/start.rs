@@ -23,7 +23,6 @@ use crate::runtime::base::this::{STARTED, goroutine, started};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{Note, sched};
 use crate::runtime::g::allgs::ALLGLOCK;
-use crate::runtime::g::newproc::{Maker, newproc1};
 use crate::runtime::g::values::{Inherited, drop_locals};
 use crate::runtime::lock::note::{SharedNote, notesleep, notewakeup};
 use crate::runtime::lock::rank::{LockRank, lock_init, world_started, world_stopped};
@@ -40,7 +39,8 @@ use crate::runtime::p::procs::ALLP_LOCK;
 use crate::runtime::p::stop::mark_children_of_fork;
 use crate::runtime::report::panic::{install_panic_hook, install_sanitizer_hook, report};
 use crate::runtime::report::quit::install_quit_handler;
-use crate::runtime::sched::newproc::enqueue;
+use crate::runtime::sched::newproc::{Maker, newproc1};
+use crate::runtime::sched::ready::enqueue;
 use crate::runtime::signal::handler::initsig;
 #[cfg(feature = "std")]
 use crate::runtime::stdpark::gate::{go_live_if_wanted, park_std_waits};

@@ -129,7 +129,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Room for the values that the safe layer passes to a goroutine and gets back: `g/joiner.rs`.
+/// Room for the values that the safe layer passes to a goroutine and gets back: `sched/goexit.rs`.
 #[repr(C, align(16))]
 pub struct Slot(pub(in crate::runtime) UnsafeCell<[MaybeUninit<u8>; SLOT_SIZE]>);
 

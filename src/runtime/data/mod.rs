@@ -56,9 +56,9 @@
 //!
 //! | from | to | by |
 //! | --- | --- | --- |
-//! | `GIDLE` | `GDEAD` | `settle` (`g/newproc.rs`): a home page was cut, which reads as zero |
+//! | `GIDLE` | `GDEAD` | `settle` (`sched/newproc.rs`): a home page was cut, which reads as zero |
 //! | `GDEAD` | `GIDLE` | `hand_back` (`g/gfree.rs`): the page is zeroed; `allgs` has it no more |
-//! | `GDEAD` | `GRUNNABLE` | `newproc1` (`g/newproc.rs`) |
+//! | `GDEAD` | `GRUNNABLE` | `newproc1` (`sched/newproc.rs`) |
 //! | `GRUNNABLE` | `GRUNNING` | `execute` (`sched/schedule.rs`), and nobody else |
 //! | `GRUNNING` | `GRUNNABLE` | `gosched_impl`, for `gopreempt_m` too; `goyield_m` (`sched/park.rs`) |
 //! | `GRUNNING` | `GDEAD` | `gdestroy` (`sched/goexit.rs`) |

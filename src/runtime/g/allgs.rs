@@ -85,7 +85,7 @@ fn make_room(len: usize) -> io::Result<()> {
 
 /// Adds G's to all G's; fails if there is no memory for the list. Go's `allgadd`, for a
 /// batch.
-pub(super) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
+pub(in crate::runtime) fn allgadd(batch: &[&'static G]) -> io::Result<()> {
     if batch.iter().any(|gp| readgstatus(gp) == GIDLE) {
         throw("allgadd: bad status Gidle");
     }

@@ -161,7 +161,7 @@ pub(in crate::runtime) struct AncestorInfo {
 /// Keeps the ancestors of `newg`, if the setting asks for them: its maker and the maker's own
 /// ancestors. They replace those of the goroutine that had the G before. Go's `saveAncestors`.
 #[inline(always)]
-pub(super) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
+pub(in crate::runtime) fn save_ancestors(callergp: Option<&'static G>, newg: &G) {
     if traceback_ancestors() > 0 {
         keep_ancestors(callergp, newg);
     }

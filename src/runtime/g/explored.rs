@@ -126,7 +126,7 @@ fn refuses(gp: &G) -> bool {
 /// Gives a new goroutine its number, if it belongs to an exploration: its `maker` does, or its P,
 /// `pp`, acts for the exploration.
 #[inline(always)]
-pub(super) fn number_new(newg: &'static G, maker: Option<&'static G>, pp: Option<&P>) {
+pub(in crate::runtime) fn number_new(newg: &'static G, maker: Option<&'static G>, pp: Option<&P>) {
     newg.ext.number.store(0, Ordering::Relaxed);
     // A caller without a P is outside of the exploration, or has lost its P and with it its part.
     if exploring() && pp.is_some() {

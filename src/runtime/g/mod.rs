@@ -1,16 +1,15 @@
-//! Goroutines as objects: how they are made, kept and counted, and their state. Nothing here runs a
-//! goroutine. A part of Go's `proc.go`.
+//! Goroutines as objects: how they are kept and counted, and their state. Nothing here makes or
+//! runs a goroutine. A part of Go's `proc.go`.
 //!
 //! A G belongs to its maker until it is on a queue, to the M that runs it, to the thread that took
 //! it from a queue or a channel, or to the free list that it is on. It is on one list at a time,
 //! linked through `schedlink`.
 //!
-//! - `newproc1` makes a G that is runnable and on no queue. `sched` lets it run (`enqueue`).
 //! - A G's state is also a lock on its stack: `status.rs`. The scan bit holds up every change until
 //!   the thread that has set it clears it. The bit has a rank, as a lock does.
 //! - A dead G is on a free list of its P, if its kind of stack has one, or on the common list of
 //!   its kind, under `sched.g_free.lock`. A G with a handle isn't freed before the handle is gone:
-//!   `joiner.rs`.
+//!   `sched/goexit.rs`.
 //! - `allgs` has every G except those whose page went back to the kernel. It can be read without a
 //!   lock, in a report too. Adding and removing takes `allglock`.
 //! - An M that keeps its P takes sudogs from the P's cache and gives them back there. An M without
@@ -20,11 +19,9 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `newproc.rs` | `newproc1`, `malg`, `gostartcallfn` |
 //! | `status.rs` | `readgstatus`, `casgstatus`, `castogscanstatus`, `casgcopystack`, `casGToPreemptScan`; how long goroutines wait |
 //! | `gfree.rs` | `gfput`, `gfget`, `gfpurge` |
 //! | `allgs.rs` | `allgadd`, `atomicAllG`, `forEachG`, `forEachGRace` |
-//! | `joiner.rs` | the waiter for the end: the states of `ext.joiner`; the closure and the result in the home page |
 //! | `sudog.rs` | `acquireSudog`, `releaseSudog` |
 //! | `explored.rs` | the numbers of an exploration's goroutines |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
@@ -35,8 +32,6 @@ pub(super) mod allgs;
 pub(super) mod callers;
 pub(super) mod explored;
 pub(super) mod gfree;
-pub(super) mod joiner;
-pub(super) mod newproc;
 pub(super) mod proflabel;
 pub(super) mod status;
 pub(super) mod sudog;

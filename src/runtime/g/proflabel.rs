@@ -45,7 +45,7 @@ pub(crate) fn set_own_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc
 
 /// Gives a new goroutine the labels of its maker.
 #[inline(always)]
-pub(super) fn inherit_labels(newg: &G, callergp: &G) {
+pub(in crate::runtime) fn inherit_labels(newg: &G, callergp: &G) {
     if !callergp.labels.get().is_null() {
         inherit(newg, callergp);
     }

@@ -183,7 +183,7 @@ const G_TRACKING_PERIOD: u8 = 128;
 
 /// Returns the number of waits until one is measured. It is random, so that a goroutine in a loop
 /// isn't always measured at the same step.
-pub(super) fn next_turn() -> u8 {
+pub(in crate::runtime) fn next_turn() -> u8 {
     1 + cheaprandn(2 * u32::from(G_TRACKING_PERIOD) - 1) as u8
 }
 

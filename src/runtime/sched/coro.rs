@@ -31,14 +31,13 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::ext::{Coro, CoroFn, StackKind};
 use crate::runtime::data::runtime2::{G, GRUNNING, GWAITING, M, TraceBlockReason, WaitReason};
 use crate::runtime::embed::trace::{Event, trace};
-use crate::runtime::g::newproc::{Maker, newproc1_parked};
 use crate::runtime::g::status::casgstatus_untracked;
 use crate::runtime::g::values::drop_locals;
 use crate::runtime::m::lockosthread::wire_while_panicking;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::claim::{claim_waiting, let_m_go};
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
-use crate::runtime::sched::newproc::not_made;
+use crate::runtime::sched::newproc::{Maker, newproc1_parked, not_made};
 use crate::runtime::sched::ready::ready_on;
 use crate::runtime::sched::schedule::{dropg, schedule};
 

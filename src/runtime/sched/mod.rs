@@ -34,10 +34,10 @@
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `parker.rs` | `Parker`: a wait that any thread may end, any number of times |
-//! | `ready.rs` | `goready`, `ready`, `injectglist` |
-//! | `newproc.rs` | `newproc_from`, `newproc_at`, `enqueue`: Go's newproc |
+//! | `ready.rs` | `goready`, `ready`, `injectglist`; `enqueue`: a new goroutine is made to run |
+//! | `newproc.rs` | `newproc_from`, `newproc_at`: Go's newproc; `newproc1`, `malg`, `gostartcallfn` |
 //! | `claim.rs` | the next goroutine is taken off its queue before the last one leaves |
-//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining |
+//! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining; the slot of the closure and the result |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
 //! | `entersyscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |

@@ -37,7 +37,6 @@ use crate::runtime::data::link::{Link, SharedLink};
 use crate::runtime::data::runtime2::{G, GDEAD, GSYSCALL, M, Stack, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::gfree::gfput;
-use crate::runtime::g::newproc::malg;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
@@ -55,6 +54,7 @@ use crate::runtime::prof::profiler_hooks::{thread_begins, thread_ends};
 use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::entersyscall::{entersyscallblock, exitsyscall};
 use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sched::newproc::malg;
 use crate::runtime::sched::schedule::schedule;
 
 /// Whether the system allocates the stacks of threads. It does: pthreads are used. Go's

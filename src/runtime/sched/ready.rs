@@ -1,4 +1,5 @@
-//! Making waiting goroutines runnable: Go's `goready`, `ready` and `injectglist`.
+//! Making goroutines runnable, new ones and those that wait: [`enqueue`], the last step of Go's
+//! `newproc`; and Go's `goready`, `ready` and `injectglist`.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +15,27 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::startm::startm;
 use crate::runtime::p::owner::pidleget_spinning;
 use crate::runtime::p::runq::{globrunqputbatch, runqput, runqputbatch};
-use crate::runtime::sched::wake::wake_or_owe;
+use crate::runtime::sched::wake::{wake_or_owe, wakep};
+
+/// Makes a new G run next on this P. On a thread without a P, the G goes to the end of the global
+/// queue.
+#[inline(always)]
+pub(crate) fn enqueue(newg: &'static G) {
+    tsan::release(newg);
+    let mp = acquirem();
+    match mp.and_then(|mp| mp.p()) {
+        Some(pp) => {
+            runqput(pp.local(), newg, true);
+            wakep();
+        }
+        None => {
+            let q = GQueue::default();
+            q.push_back(newg);
+            inject_runnable(&q, 1);
+        }
+    }
+    releasem(mp);
+}
 
 /// [`proc::goready`](crate::proc::goready) without the check of the stack. Go's `goready`.
 #[inline(never)]

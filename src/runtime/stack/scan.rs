@@ -20,10 +20,10 @@ use std::ptr;
 use crate::runtime::arch::goexit_pc;
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, GSYSCALL};
-use crate::runtime::g::joiner::returned;
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::g::sudog::waiting;
 use crate::runtime::preempt::xregs;
+use crate::runtime::sched::goexit::returned;
 
 /// [`proc::scan_stack`](crate::proc::scan_stack). Does what Go's `scanstack` does for a frame
 /// without maps.

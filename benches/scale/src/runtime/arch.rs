@@ -22,7 +22,3 @@ pub(crate) fn prefetch<T>(p: *const T) {
 pub(crate) fn getg() -> Option<&'static G> {
     None
 }
-
-pub(crate) fn systemstack<R>(f: impl FnOnce() -> R) -> R {
-    f()
-}

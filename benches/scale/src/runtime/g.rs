@@ -39,25 +39,6 @@ pub(crate) mod explored {
     pub(crate) fn note_woken_outside(_: &G) {}
 }
 
-pub(crate) mod newproc {
-    use std::io;
-
-    use crate::runtime::data::ext::{Entry, StackKind};
-    use crate::runtime::data::runtime2::G;
-
-    pub(crate) struct Maker;
-
-    impl Maker {
-        pub(crate) fn at(_: usize) -> Self {
-            Maker
-        }
-    }
-
-    pub(crate) fn newproc1(_: Entry, _: StackKind, _: &Maker) -> io::Result<&'static G> {
-        unreachable!("goroutines are tasks")
-    }
-}
-
 pub(crate) mod gfree {
     use super::LOCAL_MAX;
     use crate::runtime::data::runtime2::{G, P, sched};

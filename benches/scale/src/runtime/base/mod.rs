@@ -13,14 +13,6 @@ pub(crate) mod fatal {
         panic!("{message}")
     }
 
-    pub(crate) fn fatal(message: &str) -> ! {
-        panic!("{message}")
-    }
-
-    pub(crate) fn misuse(message: std::fmt::Arguments<'_>) -> ! {
-        panic!("{message}")
-    }
-
     pub(crate) fn overflow<T>(_: T, _: usize, _: usize, _: Option<()>) -> ! {
         panic!("stack overflow")
     }
@@ -80,10 +72,6 @@ pub(crate) mod this {
 
     pub(crate) fn goroutine() -> (&'static G, &'static M) {
         unreachable!("no goroutine is the system's")
-    }
-
-    pub(crate) fn started() -> bool {
-        true
     }
 
     pub(crate) fn acquirem() -> Option<&'static M> {

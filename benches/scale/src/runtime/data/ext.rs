@@ -1,7 +1,5 @@
 //! Stand-ins for the fields that the port adds to Go's structs.
 
-use std::ffi::c_void;
-
 use crate::runtime::data::atomic::AtomicU32;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
@@ -15,12 +13,8 @@ pub(crate) struct MutexKey {
     pub(crate) sleeping: AtomicU32,
 }
 
-/// The function of a goroutine in the raw layer. No goroutine here has one.
-pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StackKind {
-    Copying,
     Fixed,
 }
 

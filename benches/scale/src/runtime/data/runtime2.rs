@@ -51,7 +51,6 @@ pub(crate) struct Stack {
 /// The point where a goroutine continues. Its task knows it.
 pub(crate) struct Gobuf {
     pub(crate) sp: Cell<usize>,
-    pub(crate) ctxt: Cell<*mut std::ffi::c_void>,
 }
 
 /// A word whose cache line nobody waits for.
@@ -194,7 +193,7 @@ impl G {
             stack: Cell::new(Stack { lo: 0, hi: 1 }),
             stackguard0: Cell64::default(),
             m: Link::null(),
-            sched: Gobuf { sp: Cell::new(1), ctxt: Cell::new(std::ptr::null_mut()) },
+            sched: Gobuf { sp: Cell::new(1) },
             atomicstatus: AtomicU32::new(GDEAD),
             schedlink: Link::null(),
             waitsince: Cell::new(0),

@@ -1,7 +1,5 @@
 //! The choice of an M's next goroutine, as it ships; and goroutines, each of which is a task.
 
-#[path = "../../../../../src/runtime/sched/newproc.rs"]
-mod newproc;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/ready.rs"]
@@ -49,7 +47,7 @@ pub(crate) fn go(task: Task) -> &'static G {
     let gp = gfget(pp);
     *gp.task.borrow_mut() = Some(task);
     casgstatus(gp, GDEAD, GRUNNABLE);
-    newproc::enqueue(gp);
+    ready::enqueue(gp);
     gp
 }
 

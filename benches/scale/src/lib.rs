@@ -8,7 +8,7 @@
 //!
 //! | from the crate | what it is here |
 //! | --- | --- |
-//! | `sched/{schedule,wake,steal,poll,ready}.rs` | as they ship: what an M does next |
+//! | `sched/{schedule,wake,poll,ready}.rs` | as they ship: what an M does next |
 //! | `p/{runq,procs,owner}.rs` | as they ship: what P's are kept in |
 //! | `m/{startm,spinning}.rs`, `lock/{key,mutex,note}.rs` | as they ship: how M's sleep, and wake each other |
 //! | all else | stand-ins, at the paths of what they stand for |

@@ -28,9 +28,8 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg`; `schedEnableUser`, `schedEnabled` |
-//! | `steal.rs` | `stealWork` |
 //! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
-//! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
+//! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `stealWork`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `parker.rs` | `Parker`: a wait that any thread may end, any number of times |
@@ -257,5 +256,4 @@ pub(super) mod parker;
 pub(super) mod poll;
 pub(super) mod ready;
 pub(super) mod schedule;
-mod steal;
 pub(super) mod wake;

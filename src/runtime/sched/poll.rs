@@ -1,12 +1,14 @@
-//! What the scheduler does with timers and with the poller, in which an M sleeps until the next
-//! timer is due: Go's `checkTimers`, `checkTimersNoP`, `wakeNetPoller`, `pollWork` and the end of
-//! `findRunnable`.
+//! What an M looks at besides its own queue and the global one: timers, other P's, from which it
+//! steals, and the poller, in which it sleeps until the next timer is due. Go's `checkTimers`,
+//! `stealWork`, `checkTimersNoP`, `wakeNetPoller`, `pollWork` and the end of `findRunnable`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::nanotime;
+use crate::runtime::base::rand::cheaprand;
 use crate::runtime::base::this::{acquirem, getm, releasem, this_m};
+use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, P, sched};
 use crate::runtime::embed::trace::{Event, trace};
@@ -16,11 +18,14 @@ use crate::runtime::m::startm::stopm;
 use crate::runtime::netpoll::epoll::{netpoll, netpoll_break};
 use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_any_waiters, netpollinited};
 use crate::runtime::p::owner::{acquirep, pidleget};
-use crate::runtime::p::procs::Procs;
-use crate::runtime::p::runq::runqempty;
+use crate::runtime::p::procs::{Procs, procs};
+use crate::runtime::p::runq::{runqempty, runqget, runqsteal};
 use crate::runtime::p::timer_heap::{adjusttimers, clear_deleted_timers, nobarrier_wake_time, runtimer};
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
+
+/// How many times a thief visits all P's.
+const STEAL_TRIES: u32 = 4;
 
 /// What [`check_timers`] has found.
 pub(super) struct Checked {
@@ -86,6 +91,62 @@ pub(super) fn check_timers(mp: &M, pp: &'static P, now: i64) -> Checked {
 /// The earlier of two times, where 0 is no time.
 pub(super) fn earlier(a: i64, b: i64) -> i64 {
     if a == 0 || (b != 0 && b < a) { b } else { a }
+}
+
+/// What [`steal_work`] has found.
+pub(super) enum Stolen {
+    /// A goroutine, and whether it inherits the time slice.
+    Work(&'static G, bool),
+    /// Timers have run, so there may be work elsewhere.
+    Again,
+    /// Nothing to do before `poll_until`, when a timer is due; 0 if there is none.
+    Nothing {
+        /// In nanoseconds.
+        poll_until: i64,
+    },
+}
+
+/// Takes work from another P, visiting the P's in a random order; `pp`, which `mp` has, has no
+/// work. Only the last round also runs their timers, and takes a `runnext`, which its owner would
+/// run next. Go's `stealWork`.
+pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
+    let procs = procs();
+    let (mut now, mut poll_until, mut ran_timer) = (0, 0, false);
+    for i in 0..STEAL_TRIES {
+        let steal_timers_or_run_next_g = i == STEAL_TRIES - 1;
+        let mut order = procs.steal_order.start(cheaprand());
+        while !order.done() {
+            let p2 = procs.allp[order.position() as usize];
+            order.next();
+            if std::ptr::eq(pp, p2) {
+                continue;
+            }
+            if steal_timers_or_run_next_g && procs.timerp_mask.read(p2.id.get()) {
+                let checked = check_timers(mp, p2, now);
+                now = checked.now;
+                poll_until = earlier(poll_until, checked.poll_until);
+                if checked.ran {
+                    // A goroutine that a timer has made ready is on our queue, and runqsteal
+                    // requires an empty queue.
+                    if let Some((gp, inherit_time)) = runqget(pp.local()) {
+                        return Stolen::Work(gp, inherit_time);
+                    }
+                    ran_timer = true;
+                }
+            }
+            if !procs.idlep_mask.read(p2.id.get())
+                && let Some(gp) = runqsteal(pp.local(), p2.steal(), steal_timers_or_run_next_g)
+            {
+                if steal_timers_or_run_next_g {
+                    // The goroutine may be from runnext. Then the owner may be about to move the G
+                    // that was there before to its ring, and an M that looks now may miss that G.
+                    mp.ext.owes_wake.set(OwesWake::Yes);
+                }
+                return Stolen::Work(gp, false);
+            }
+        }
+    }
+    if ran_timer { Stolen::Again } else { Stolen::Nothing { poll_until } }
 }
 
 /// Returns when the first timer of any P is due, or `poll_until` if that is earlier. For an M

@@ -1,13 +1,11 @@
 //! The choice of an M's next goroutine, as it ships; and goroutines, each of which is a task.
 
-#[path = "../../../../../src/runtime/sched/poll.rs"]
-pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/ready.rs"]
 pub(crate) mod ready;
 #[path = "../../../../../src/runtime/sched/schedule.rs"]
 mod schedule;
-#[path = "../../../../../src/runtime/sched/steal.rs"]
-mod shipped_steal;
+#[path = "../../../../../src/runtime/sched/poll.rs"]
+mod shipped_poll;
 mod steal;
 #[path = "../../../../../src/runtime/sched/wake.rs"]
 pub(crate) mod wake;
@@ -111,6 +109,12 @@ pub(crate) fn mstart_main(pp: &'static P, task: Task) {
     acquirep(mp, pp);
     go(task);
     mstart(mp, None);
+}
+
+/// Timers and the poller as they ship. A variant may change stealing.
+pub(crate) mod poll {
+    pub(crate) use super::shipped_poll::*;
+    pub(super) use super::steal::steal_work;
 }
 
 /// No P is lost.

@@ -1,14 +1,11 @@
 //! Stealing as it ships, or as a variant changes it.
 
-pub(super) use crate::runtime::sched::shipped_steal::Stolen;
-
 use crate::runtime::base::rand::cheaprand;
 use crate::runtime::data::ext::OwesWake;
 use crate::runtime::data::runtime2::{M, P};
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::runq::{runqget, runqsteal};
-use crate::runtime::sched::poll::{check_timers, earlier};
-use crate::runtime::sched::shipped_steal;
+use crate::runtime::sched::shipped_poll::{self, Stolen, check_timers, earlier};
 use crate::sim::count::{Event, Part};
 use crate::sim::{count, in_part};
 use crate::variants::variant;
@@ -17,7 +14,7 @@ pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
     count(Event::StealRound);
     let stolen = in_part(Part::Steal, || match variant().steal_tries {
         Some(tries) => fewer_rounds(mp, pp, tries),
-        None => shipped_steal::steal_work(mp, pp),
+        None => shipped_poll::steal_work(mp, pp),
     });
     if matches!(stolen, Stolen::Work(..)) {
         count(Event::Stolen);

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 
 use crate::runtime::data::runtime2::P;
-use crate::runtime::p::procs_made::PMask;
+use crate::runtime::p::procs_made::{PMask, RandomOrder};
 
 pub(crate) struct Procs {
     pub(crate) allp: Box<[&'static P]>,
     pub(crate) idlep_mask: PMask,
     pub(crate) timerp_mask: PMask,
+    pub(crate) steal_order: RandomOrder,
 }
 
 // SAFETY: P's may be shared.
@@ -19,6 +20,7 @@ loom::lazy_static! {
         allp: (0..gomaxprocs()).map(P::new).collect(),
         idlep_mask: PMask::new(gomaxprocs()),
         timerp_mask: PMask::new(gomaxprocs()),
+        steal_order: RandomOrder::new(),
     };
 }
 

@@ -226,7 +226,6 @@ pub(crate) use sched::park::{
     can_spin, do_spin, gopark_of_program, goparkunlock, goparkunlock_of_port, gosched, gosched_if_busy,
     goschedguarded, goyield,
 };
-pub(crate) use sched::parker::Parker;
 pub(crate) use sched::poll::poll_work;
 pub(crate) use sched::ready::{enqueue, goready, injectglist};
 pub(crate) use sched::schedule::{become_system_goroutine, sched_enable_user};
@@ -235,6 +234,7 @@ pub(crate) use sema::notify_list::{
     notify_list_add, notify_list_notify_all, notify_list_notify_one, notify_list_wait,
     notify_list_wait_limited,
 };
+pub(crate) use sema::parker::Parker;
 pub(crate) use sema::semacquire::{
     cansemacquire, semacquire, semacquire_limited, semacquire1, semrelease, semrelease1,
 };

@@ -32,7 +32,6 @@
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `stealWork`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
-//! | `parker.rs` | `Parker`: a wait that any thread may end, any number of times |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `enqueue`: a new goroutine is made to run |
 //! | `newproc.rs` | `newproc_from`, `newproc_at`: Go's newproc; `newproc1`, `malg`, `gostartcallfn` |
 //! | `claim.rs` | the next goroutine is taken off its queue before the last one leaves |
@@ -252,7 +251,6 @@ pub(super) mod handoff;
 pub(super) mod mstart;
 pub(super) mod newproc;
 pub(super) mod park;
-pub(super) mod parker;
 pub(super) mod poll;
 pub(super) mod ready;
 pub(super) mod schedule;

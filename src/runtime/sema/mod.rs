@@ -1,5 +1,5 @@
 //! Semaphores and conditions on which goroutines sleep: Go's `sema.go`, the base of its `sync`
-//! package.
+//! package. Also the wait behind `block_on`.
 //!
 //! Think of a sleep and a wakeup that can't miss each other, rather than of a semaphore. A lock is
 //! a word elsewhere, and its users come here only to wait.
@@ -15,7 +15,9 @@
 //! | `semacquire.rs` | `semacquire`, `semacquire1`, `semrelease`, `semrelease1`; `rootFor`, `semaRoot`: the tree of sleeping goroutines |
 //! | `notify_list.rs` | `notifyListAdd`, `notifyListWait`, `notifyListNotifyAll`, `notifyListNotifyOne` |
 //! | `join.rs` | `wait_for_end_limited`: a join that may end sooner |
+//! | `parker.rs` | `Parker`: a wait that any thread may end, any number of times |
 
 pub(super) mod join;
 pub(super) mod notify_list;
+pub(super) mod parker;
 pub(super) mod semacquire;

@@ -11,7 +11,7 @@
 //! | `p/procs.rs` | a thread that reads the number of P's finds all of them, and whole |
 //! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
 //! | `sched/wake.rs`, `p/owner.rs`, `p/procs.rs` | work and an idle P never miss each other |
-//! | `sched/parker.rs` | no wake is lost, and no goroutine is made ready that doesn't wait |
+//! | `sema/parker.rs` | no wake is lost, and no goroutine is made ready that doesn't wait |
 //! | `sched/poll.rs`, `sched/wake.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timer.rs`, `p/timer_heap.rs`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |

@@ -1,4 +1,9 @@
-//! Stand-ins for semaphores and lists of waiters.
+//! Stand-ins for semaphores and lists of waiters; and the wait that any thread may end.
+
+#[cfg(test)]
+mod models_parker;
+#[path = "../../../../src/runtime/sema/parker.rs"]
+mod parker;
 
 #[allow(clippy::module_inception, reason = "its path is the crate's")]
 pub(crate) mod sema {

@@ -11,8 +11,6 @@ mod models_asked;
 #[cfg(test)]
 pub(crate) mod models_detach;
 #[cfg(test)]
-mod models_parker;
-#[cfg(test)]
 mod models_polls;
 #[cfg(test)]
 mod models_timers;
@@ -20,8 +18,6 @@ mod models_timers;
 mod models_turns;
 #[cfg(test)]
 mod models_wake;
-#[path = "../../../../../src/runtime/sched/parker.rs"]
-mod parker;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
 #[path = "../../../../../src/runtime/sched/wake.rs"]

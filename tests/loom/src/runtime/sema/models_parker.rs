@@ -5,7 +5,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
-use crate::runtime::sched::parker::Parker;
+use crate::runtime::sema::parker::Parker;
 
 /// A parker, and work that is done before the wake: loom fails if nothing orders the work before
 /// the waiter's look at it.

@@ -46,7 +46,7 @@ use crate::runtime::report::deadlock::{may_report_deadlock, report_deadlock};
 use crate::runtime::report::hogs::tell_of_hogs_if_wanted;
 use crate::runtime::report::quit::{asked_to_quit, quit_if_asked};
 use crate::runtime::report::schedtrace::schedtrace_if_due;
-use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sched::entersyscall::handoffp;
 use crate::runtime::sched::poll::worth_polling;
 use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::wake::wakep;

@@ -51,7 +51,7 @@ use crate::runtime::lock::{lock_on, unlock_on};
 use crate::runtime::m::turn::turns_waiting;
 use crate::runtime::p::runq::{globrunqget, runqget, runqput};
 use crate::runtime::p::stop::asked_to_stop;
-use crate::runtime::sched::handoff::startlockedm;
+use crate::runtime::sched::entersyscall::startlockedm;
 use crate::runtime::sched::poll::own_timers_due;
 use crate::runtime::sched::schedule::{execute, make_running, schedule, user_disabled};
 use crate::runtime::sched::wake::pay_wakes;

@@ -30,14 +30,13 @@
 //! | `schedule.rs` | `schedule`, `execute`, `findRunnable`, `dropg`; `schedEnableUser`, `schedEnabled` |
 //! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `stealWork`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
-//! | `handoff.rs` | `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `enqueue`: a new goroutine is made to run |
 //! | `newproc.rs` | `newproc_from`, `newproc_at`: Go's newproc; `newproc1`, `malg`, `gostartcallfn` |
 //! | `claim.rs` | the next goroutine is taken off its queue before the last one leaves |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining; the slot of the closure and the result |
 //! | `coro.rs` | `newcoro`, `coroswitch`, `coroexit`, `coroswitch_m` |
-//! | `entersyscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg` |
+//! | `entersyscall.rs` | `entersyscall`, `entersyscallblock`, `exitsyscall` and their slow paths; `notetsleepg`; `handoffp`, `stoplockedm`, `startlockedm`, `gcstopm` |
 //! | `detach.rs` | a goroutine loses its P and keeps its thread; `procPin`, `procUnpin`: it keeps both |
 //! | `mstart.rs` | `mstart0`, `mstart1`, `minit`, `mexit`: how a thread comes here, and leaves; `must_wait`, `needm`, `dropm`, `oneNewExtraM`: a thread that isn't ours becomes a goroutine in order to wait; `badmcall`, `badmcall2`, `badmorestackg0`, `badmorestackgsignal` |
 //! | `exploration.rs` | `explore_run`: a run, as its driver sees it; `point`: where it may switch to another goroutine |
@@ -247,7 +246,6 @@ pub(super) mod detach;
 pub(super) mod entersyscall;
 pub(super) mod exploration;
 pub(super) mod goexit;
-pub(super) mod handoff;
 pub(super) mod mstart;
 pub(super) mod newproc;
 pub(super) mod park;

@@ -52,8 +52,7 @@ use crate::runtime::mem::sizes::STACK_GUARD;
 use crate::runtime::p::owner::releasep;
 use crate::runtime::prof::profiler_hooks::{thread_begins, thread_ends};
 use crate::runtime::sched::detach::leave_m;
-use crate::runtime::sched::entersyscall::{entersyscallblock, exitsyscall};
-use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sched::entersyscall::{entersyscallblock, exitsyscall, handoffp};
 use crate::runtime::sched::newproc::malg;
 use crate::runtime::sched::schedule::schedule;
 

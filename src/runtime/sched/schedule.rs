@@ -23,7 +23,7 @@ use crate::runtime::p::runq::{globrunqget, globrunqput, runqget};
 use crate::runtime::p::stop::{asked_to_stop, end_if_forked, run_safe_point_fn};
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave_m;
-use crate::runtime::sched::handoff::{gcstopm, let_turn, startlockedm, stoplockedm};
+use crate::runtime::sched::entersyscall::{gcstopm, let_turn, startlockedm, stoplockedm};
 use crate::runtime::sched::poll::{Stolen, check_own_timers, earlier, poll_now, poll_or_stop, steal_work};
 use crate::runtime::sched::wake::{Dropped, drop_p, pay_wakes, wakep};
 

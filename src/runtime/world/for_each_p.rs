@@ -12,7 +12,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::p::stop::{ASK_AGAIN_NS, claim, detachall, pointer, preemptall, take_from_syscall};
 use crate::runtime::sched::detach::hold_with_p;
-use crate::runtime::sched::handoff::handoffp;
+use crate::runtime::sched::entersyscall::handoffp;
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::world::stw::WORLDSEMA;
 

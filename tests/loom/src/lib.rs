@@ -7,7 +7,7 @@
 //! | `p/owner.rs`, `preempt/ask.rs` | a thread that finds the M of a P, and has no signal on its way to it, knows the M's thread |
 //! | `preempt/ask.rs` | a repeated request is noticed, and a request from before a P was given doesn't apply to that P |
 //! | `sched/detach.rs`, `sched/entersyscall.rs`, `p/stop.rs`, `world/stw.rs` | a P that a goroutine loses has one owner: sysmon, its M again, or the stopped world, which counts it once |
-//! | `m/turn.rs`, `data/turns.rs`, `sched/handoff.rs` | no M waits for its turn while a P is idle; an M that was let go on gets none |
+//! | `m/turn.rs`, `data/turns.rs`, `sched/entersyscall.rs` | no M waits for its turn while a P is idle; an M that was let go on gets none |
 //! | `p/procs.rs` | a thread that reads the number of P's finds all of them, and whole |
 //! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
 //! | `sched/wake.rs`, `p/owner.rs`, `p/procs.rs` | work and an idle P never miss each other |

@@ -127,7 +127,7 @@ pub(crate) mod detach {
 }
 
 /// No goroutine is locked to its thread, and the world isn't stopped.
-pub(crate) mod handoff {
+pub(crate) mod entersyscall {
     use crate::runtime::data::runtime2::{G, M, P};
 
     pub(crate) fn let_turn(_: &M, _: &P) -> bool {

@@ -4,8 +4,6 @@
 pub(crate) mod detach;
 #[path = "../../../../../src/runtime/sched/entersyscall.rs"]
 mod entersyscall_made;
-#[path = "../../../../../src/runtime/sched/handoff.rs"]
-pub(crate) mod handoff;
 #[cfg(test)]
 mod models_asked;
 #[cfg(test)]
@@ -132,11 +130,12 @@ pub(crate) mod ready {
     pub(crate) fn injectglist(_: &GList) {}
 }
 
-/// System calls. A thread may sleep in one here without a goroutine.
+/// System calls as they ship. A thread may sleep in one here without a goroutine.
 pub(crate) mod entersyscall {
+    pub(crate) use super::entersyscall_made::*;
+
     use crate::runtime::data::runtime2::Note;
     use crate::runtime::lock::note::notetsleep_internal;
-    pub(super) use crate::runtime::sched::entersyscall_made::exitsyscallfast;
 
     pub(crate) unsafe fn notetsleepg(n: &Note, ns: i64) -> bool {
         notetsleep_internal(n, ns, None)

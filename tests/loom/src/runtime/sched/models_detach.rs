@@ -14,8 +14,7 @@ use crate::runtime::p::procs::{procs, set_gomaxprocs};
 use crate::runtime::p::stop::{asked_to_stop, take_from_syscall};
 use crate::runtime::preempt::ask::Asked;
 use crate::runtime::sched::detach::{hold_with_p, leave_m, lose_p};
-use crate::runtime::sched::entersyscall_made::{entersyscall, exitsyscallfast};
-use crate::runtime::sched::handoff::{gcstopm, handoffp, let_turn};
+use crate::runtime::sched::entersyscall::{entersyscall, exitsyscallfast, gcstopm, handoffp, let_turn};
 use crate::runtime::sched::wake::{Dropped, drop_p, resetspinning};
 use crate::runtime::world::stw::{StwReason, start_the_world, stop_the_world};
 

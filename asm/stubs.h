@@ -80,12 +80,10 @@ ENTRY gosched_mod_timer
 ENTRY gosched_timer_in_heap
 ENTRY gosched_nanotime
 
-/* note.rs */
+/* sema.rs */
 ENTRY gosched_noteclear
 UNCHECKED gosched_notewakeup
 ENTRY gosched_notetsleepg
-
-/* sema.rs */
 ENTRY gosched_semacquire
 ENTRY gosched_semacquire1
 ENTRY gosched_semrelease
@@ -120,15 +118,13 @@ ENTRY gosched_metrics
 ENTRY gosched_set_label
 ENTRY gosched_labels
 
-/* gstatus.rs */
+/* world.rs */
 ENTRY gosched_readgstatus
 ENTRY gosched_casgstatus
 ENTRY gosched_cas_g_to_waiting
 ENTRY gosched_casgcopystack
 ENTRY gosched_castogscanstatus
 ENTRY gosched_casfrom_gscanstatus
-
-/* world.rs */
 ENTRY gosched_systemstack_scannable
 ENTRY gosched_for_each_g
 ENTRY gosched_for_each_g_race
@@ -150,8 +146,6 @@ ENTRY gosched_shrinkstack
 /* hooks.rs */
 ENTRY gosched_set_hooks
 ENTRY gosched_adjust_pointer
-
-/* code.rs */
 ENTRY gosched_register_frame_map
 ENTRY gosched_unregister_frame_map
 ENTRY gosched_register_preemptible

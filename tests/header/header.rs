@@ -25,21 +25,18 @@ const STUBS_HEAD: &str = "\
 
 /// Both are made of files of this folder, in this order.
 const SOURCE: &str = "src/capi";
-const FILES: [&str; 15] = [
+const FILES: [&str; 12] = [
     "goroutine",
     "chan",
     "port",
     "fatal",
     "timer",
-    "note",
     "sema",
     "netpoll",
     "signal",
     "report",
-    "gstatus",
     "world",
     "hooks",
-    "code",
     "trace",
 ];
 

@@ -1,5 +1,5 @@
-//! The scheduler: which goroutine runs next, how it leaves its stack, and how it comes back. The
-//! middle of Go's `proc.go`, and `coro.go`.
+//! The scheduler: how a goroutine is made, which one runs next, how it leaves its stack, how it
+//! comes back, and how it ends. The middle of Go's `proc.go`, and `coro.go`.
 //!
 //! A goroutine leaves its stack by `mcall`. It leaves for good (`goexit0`), for a queue
 //! (`gosched_m`, `goyield_m`), until another thread makes it ready (`park_m`), or for a goroutine
@@ -31,7 +31,7 @@
 //! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `stealWork`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
-//! | `ready.rs` | `goready`, `ready`, `injectglist`; `enqueue`: a new goroutine is made to run |
+//! | `ready.rs` | `goready`, `ready`, `injectglist`; `enqueue`: lets a new goroutine run |
 //! | `newproc.rs` | `newproc_from`, `newproc_at`: Go's newproc; `newproc1`, `malg`, `gostartcallfn` |
 //! | `claim.rs` | the next goroutine is taken off its queue before the last one leaves |
 //! | `goexit.rs` | `goexit1`, `goexit0`, `gdestroy`; `finish_goroutine`, `wait_for_end`, `drop_handle`: joining; the slot of the closure and the result |

@@ -1,5 +1,5 @@
 //! A service with a slow request now and then. A flight recorder keeps the events just before it,
-//! in which [docs/looking-inside.md](../docs/looking-inside.md) finds the cause.
+//! in which [docs/guide/looking-inside.md](../docs/guide/looking-inside.md) finds the cause.
 //!
 //! ```text
 //!     CARGO_PROFILE_RELEASE_DEBUG=limited cargo run --release --example slow slow.trace

@@ -88,8 +88,9 @@
  *      variable arguments by clang: LLVM has no check for them. Arguments on the stack are pushed
  *      without a check: no struct of more than some 400 bytes by value.
  *
- *   docs/copying-stacks.md has more, and how GODEBUG makes mistakes show. docs/porting.md is for
- *   authors of compilers for this header, and says how compiled code may unwind.
+ *   docs/guide/copying-stacks.md has more, and how GODEBUG makes mistakes show.
+ *   docs/guide/porting.md is for authors of compilers for this header, and says how compiled
+ *   code may unwind.
  *
  * Threads
  *
@@ -789,7 +790,7 @@ struct gosched_hooks {
 
 /**
  * A frame of a goroutine that isn't running, or whose stack is about to grow.
- * `docs/copying-stacks.md` draws one.
+ * `docs/guide/copying-stacks.md` draws one.
  */
 struct gosched_frame {
     /**
@@ -2155,7 +2156,7 @@ extern void gosched_start_the_world(struct gosched_world_stop stop);
  * stopped world, too. So a program that relies on the stopped world alone, such as a collector
  * that doesn't suspend every goroutine, switches this off before its goroutines run. Hooks
  * that need a P switch it off by themselves. `GODEBUG=detach=1` or `0` overrides this
- * function. `docs/preemption.md` tells more.
+ * function. `docs/guide/preemption.md` tells more.
  *
  * # Safety
  * It can be called anywhere.
@@ -2220,7 +2221,7 @@ extern void gosched_resume_g(const struct gosched_suspend_state *state);
  *
  * The caller itself scans the rest: globals, values in a channel's buffer, the arguments of
  * timers, C code on the scheduler's stack, and threads that aren't the runtime's.
- * `docs/preemption.md` has a list.
+ * `docs/guide/preemption.md` has a list.
  *
  * # Safety
  * The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a
@@ -2312,7 +2313,7 @@ extern int gosched_unregister_frame_map(uintptr_t lo, uintptr_t hi);
  * the goroutine may park and continue on another thread. So the code holds nothing that
  * belongs to a thread: no lock of pthreads, no address of a thread-local variable, no signal
  * mask. It uses no more below its stack pointer than the ABI allows: 128 bytes on x86-64,
- * nothing on aarch64. `docs/preemption.md` lists all the rules for such code.
+ * nothing on aarch64. `docs/guide/preemption.md` lists all the rules for such code.
  */
 extern int gosched_register_preemptible(uintptr_t lo, uintptr_t hi);
 

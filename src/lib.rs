@@ -103,8 +103,8 @@
 //! Goroutines can't use these: `pthread_exit` and `pthread_cancel` (they crash), mutexes with
 //! priority inheritance (they wait forever), `pthread_getattr_np` and `pthread_join`. Load a
 //! library before the first `run` if its thread-locals are compiled for the initial-exec model or
-//! with TLS descriptors. (`docs/thread-locals.md` explains how all this works, and has a table of
-//! the state that stays with the thread.)
+//! with TLS descriptors. (`docs/design/thread-locals.md` explains how all this works, and has a
+//! table of the state that stays with the thread.)
 //!
 //! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack. Code that
 //! isn't Rust, with a frame larger than the guard page, may jump over the guard page.
@@ -211,32 +211,32 @@ struct Readme;
 
 /// Tests the examples of this page.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/coming-from-go.md")]
+#[doc = include_str!("../docs/guide/coming-from-go.md")]
 struct ComingFromGo;
 
 /// Tests the examples of this page.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/coming-from-tokio.md")]
+#[doc = include_str!("../docs/guide/coming-from-tokio.md")]
 struct ComingFromTokio;
 
 /// Tests the examples of this page.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/testing.md")]
+#[doc = include_str!("../docs/guide/testing.md")]
 struct Testing;
 
 /// Tests the examples of this page.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/looking-inside.md")]
+#[doc = include_str!("../docs/guide/looking-inside.md")]
 struct LookingInside;
 
 /// Tests the examples of this page. One of them uses the crate `tracing`.
 #[cfg(all(doctest, feature = "tracing"))]
-#[doc = include_str!("../docs/held-across-a-park.md")]
+#[doc = include_str!("../docs/guide/held-across-a-park.md")]
 struct HeldAcrossAPark;
 
 /// Tests the examples of this page. One of them needs the feature `std`.
 #[cfg(all(doctest, feature = "std"))]
-#[doc = include_str!("../docs/any-crate.md")]
+#[doc = include_str!("../docs/guide/any-crate.md")]
 struct AnyCrate;
 
 #[cfg(feature = "macros")]

@@ -1,6 +1,6 @@
 //! Compiles the C code. Only the first flag is needed to link: the linker finds `__morestack` in
 //! gosched. The second flag ensures that no half-written word is taken for an address of the stack
-//! (docs/copying-stacks.md).
+//! (docs/guide/copying-stacks.md).
 
 fn main() {
     println!("cargo::rerun-if-changed=tree.c");

@@ -53,7 +53,7 @@ pub struct Hooks {
 }
 
 /// A frame of a goroutine that isn't running, or whose stack is about to grow.
-/// `docs/copying-stacks.md` draws one.
+/// `docs/guide/copying-stacks.md` draws one.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Frame {
@@ -149,7 +149,7 @@ unsafe extern "C" {
     /// the goroutine may park and continue on another thread. So the code holds nothing that
     /// belongs to a thread: no lock of pthreads, no address of a thread-local variable, no signal
     /// mask. It uses no more below its stack pointer than the ABI allows: 128 bytes on x86-64,
-    /// nothing on aarch64. `docs/preemption.md` lists all the rules for such code.
+    /// nothing on aarch64. `docs/guide/preemption.md` lists all the rules for such code.
     pub fn gosched_register_preemptible(lo: Address, hi: Address) -> c_int;
 
     /// Undoes `gosched_register_preemptible`. Returns 0, or `ENOENT` if `lo` to `hi` wasn't

@@ -267,7 +267,7 @@ unsafe extern "C" {
     /// stopped world, too. So a program that relies on the stopped world alone, such as a collector
     /// that doesn't suspend every goroutine, switches this off before its goroutines run. Hooks
     /// that need a P switch it off by themselves. `GODEBUG=detach=1` or `0` overrides this
-    /// function. `docs/preemption.md` tells more.
+    /// function. `docs/guide/preemption.md` tells more.
     ///
     /// # Safety
     /// It can be called anywhere.
@@ -322,7 +322,7 @@ unsafe extern "C" {
     ///
     /// The caller itself scans the rest: globals, values in a channel's buffer, the arguments of
     /// timers, C code on the scheduler's stack, and threads that aren't the runtime's.
-    /// `docs/preemption.md` has a list.
+    /// `docs/guide/preemption.md` has a list.
     ///
     /// # Safety
     /// The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a

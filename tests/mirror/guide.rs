@@ -1,10 +1,10 @@
-//! The contents of `docs/reading-guide.md`, as far as tests can check them.
+//! The contents of `docs/design/reading-guide.md`, as far as tests can check them.
 
 use crate::markdown::{self, names};
 use crate::repository::read;
 
 /// The guide's path.
-pub const PATH: &str = "docs/reading-guide.md";
+pub const PATH: &str = "docs/design/reading-guide.md";
 
 /// "This function of Go's is this one of ours, in this file."
 pub struct Entry {
@@ -36,7 +36,7 @@ pub fn rows(title: &str, about: &str) -> Vec<Vec<String>> {
 
 /// Returns the files of the repository to which a text links, by their paths from its root.
 pub fn links(text: &str) -> Vec<String> {
-    let targets = markdown::links(text).filter_map(|target| target.strip_prefix("../"));
+    let targets = markdown::links(text).filter_map(|target| target.strip_prefix("../../"));
     targets.map(str::to_owned).collect()
 }
 

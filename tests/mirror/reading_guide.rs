@@ -1,4 +1,4 @@
-//! The statements of `docs/reading-guide.md` are true.
+//! The statements of `docs/design/reading-guide.md` are true.
 
 use crate::accesses::{Access, Accesses};
 use crate::guide::{self, PATH, entries, go_file, links};

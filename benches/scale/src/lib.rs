@@ -4,7 +4,7 @@
 //! The M with the earliest clock makes the next step, and pays for moving the word's cache line
 //! from where it lies. [`Costs`](sim::costs::Costs) has the cost of a contended mutex, a futex and
 //! a system call. Nothing depends on the machine that this runs on, so two runs are the same to the
-//! last count. `docs/scale.md` discusses what the results are worth.
+//! last count. `docs/lab/scale.md` discusses what the results are worth.
 //!
 //! | from the crate | what it is here |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Prints the tables of `docs/scale.md`: `gosched-scale calibrate`, `two`, `table`, `counts`,
+//! Prints the tables of `docs/lab/scale.md`: `gosched-scale calibrate`, `two`, `table`, `counts`,
 //! `sleeps` or `variants`.
 
 use std::env::args;

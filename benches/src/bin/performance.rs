@@ -1,4 +1,4 @@
-//! Draws the table of `docs/performance.md`: `docs/performance.svg`.
+//! Draws the table of `docs/lab/performance.md`: `docs/lab/performance.svg`.
 //!
 //! `cargo run --release --bin performance` measures nothing. It reads the rows at 2 P's that have a
 //! value in Go's column, and draws each row's ratio as a bar: from 1 to the left where gosched
@@ -24,9 +24,9 @@ const MORE: &str = "#d9822b";
 type Row<'a> = (&'a str, &'a str);
 
 fn main() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    let text = fs::read_to_string(docs.join("performance.md")).unwrap();
-    fs::write(docs.join("performance.svg"), plot(&rows(&text))).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab");
+    let text = fs::read_to_string(folder.join("performance.md")).unwrap();
+    fs::write(folder.join("performance.svg"), plot(&rows(&text))).unwrap();
 }
 
 /// Returns the rows at 2 P's that have a value in Go's column, from the first table with ratios.

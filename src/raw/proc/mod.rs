@@ -77,13 +77,13 @@ pub use crate::runtime::{
 pub use goroutines::*;
 pub use world::*;
 
-#[doc = include_str!("../../../docs/copying-stacks.md")]
+#[doc = include_str!("../../../docs/guide/copying-stacks.md")]
 pub mod copying_stacks {
     #[cfg(doc)]
     use super::FrameMap;
 }
 
-#[doc = include_str!("../../../docs/preemption.md")]
+#[doc = include_str!("../../../docs/guide/preemption.md")]
 pub mod preemption {}
 
 /// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to

@@ -2,8 +2,8 @@
 //! `asm_*.s` and `signal_*.go`.
 //!
 //! No other room calls a routine of `asm/`. Both architectures offer the same functions under the
-//! same names (`docs/architectures.md` has them side by side), so there is no `cfg(target_arch)`
-//! above this floor.
+//! same names (`docs/design/architectures.md` has them side by side), so there is no
+//! `cfg(target_arch)` above this floor.
 //!
 //! - `asm/offsets.h` is the only place where assembly learns an offset. `offsets.rs` asserts each
 //!   line of it against the structs when the crate is compiled.

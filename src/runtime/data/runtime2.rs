@@ -7,7 +7,7 @@
 //! - A field of a subsystem that isn't part of a scheduler (the allocator's caches, the collector's
 //!   work buffers, the tracer's state) belongs to the *embedder*: the runtime that is ported onto
 //!   this one. This crate doesn't use such a field, apart from the uses that
-//!   `docs/reading-guide.md` names. The field is a pointer or a plain struct, zero at first.
+//!   `docs/design/reading-guide.md` names. The field is a pointer or a plain struct, zero at first.
 //! - A struct is shared by threads and never borrowed mutably. A field that only
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also

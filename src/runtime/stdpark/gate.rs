@@ -64,8 +64,8 @@ pub(in crate::runtime) fn live() -> bool {
 ///
 /// A wait parks on a goroutine with [thread-locals of its own](crate#thread-locals), which is the
 /// default. Inside [`blocking`](crate::blocking), in a signal handler, and in a child of `fork`, a
-/// wait blocks the thread, as without this call. `docs/any-crate.md` has a table of the calls that
-/// park and those that don't.
+/// wait blocks the thread, as without this call. `docs/guide/any-crate.md` has a table of the calls
+/// that park and those that don't.
 ///
 /// Signal handlers that the program installs from then on by `sigaction` or `signal` run on the
 /// thread's signal stack (`SA_ONSTACK`). So do handlers that are there when the runtime starts.

@@ -3,7 +3,8 @@
 /// A nanosecond.
 pub const NS: u64 = 1000;
 
-/// The cost of each step. `docs/scale.md` says how each cost was measured, or where it comes from.
+/// The cost of each step. `docs/lab/scale.md` says how each cost was measured, or where it comes
+/// from.
 #[derive(Clone, Debug)]
 pub struct Costs {
     /// A load that hits, or a store, which goes to the store buffer.

@@ -1,6 +1,7 @@
 //! The cost of growing a stack, for each byte of its final size: from 4 KiB to 64 MiB.
 //!
-//! `cargo run --release --bin growth [ROUNDS]` prints a table, and draws it in `docs/growth.svg`.
+//! `cargo run --release --bin growth [ROUNDS]` prints a table, and draws it in
+//! `docs/lab/growth.svg`.
 //! Each measurement runs in a fresh process, each round goes through all sizes, and the results are
 //! the medians of the rounds.
 
@@ -50,7 +51,7 @@ fn report(rounds: usize) {
         println!("| {} | {fresh:.3} | {warm:.3} |", readable(size));
     }
     let svg = plot::plot(SIZES, &[("fresh memory", &fresh), ("warm segments", &warm)]);
-    fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/growth.svg"), svg).unwrap();
+    fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab/growth.svg"), svg).unwrap();
 }
 
 fn in_a_fresh_process(size: usize) -> Cost {

@@ -2221,7 +2221,7 @@ extern void gosched_resume_g(const struct gosched_suspend_state *state);
  *
  * The caller itself scans the rest: globals, values in a channel's buffer, the arguments of
  * timers, C code on the scheduler's stack, and threads that aren't the runtime's.
- * `docs/guide/preemption.md` has a list.
+ * `docs/guide/collectors.md` has a list.
  *
  * # Safety
  * The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a

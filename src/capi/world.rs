@@ -322,7 +322,7 @@ unsafe extern "C" {
     ///
     /// The caller itself scans the rest: globals, values in a channel's buffer, the arguments of
     /// timers, C code on the scheduler's stack, and threads that aren't the runtime's.
-    /// `docs/guide/preemption.md` has a list.
+    /// `docs/guide/collectors.md` has a list.
     ///
     /// # Safety
     /// The goroutine is suspended, or its state has `GOSCHED_GSCAN` for another reason. In a

@@ -21,7 +21,7 @@ use crate::runtime::{
 ///
 /// So it isn't always cheaper. Without it, a call that blocks for less than a tenth of a
 /// millisecond takes at most as much processor time, and fewer threads; but others wait for the P
-/// meanwhile. [A table](crate::proc::preemption#blocking-or-not) has measurements.
+/// meanwhile. [Some rules](crate::proc::preemption#blocking-or-not) say when it is.
 ///
 /// Inside `f` the goroutine can make goroutines, and do everything that needs no wait (`try_recv`,
 /// a send to a channel with room). An operation that has to wait panics, with a message that says

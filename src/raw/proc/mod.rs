@@ -84,6 +84,7 @@ pub mod copying_stacks {
 }
 
 #[doc = include_str!("../../../docs/guide/preemption.md")]
+#[doc = include_str!("../../../docs/guide/collectors.md")]
 pub mod preemption {}
 
 /// Ends the process for a broken invariant: the message, a backtrace and every goroutine go to

@@ -103,8 +103,8 @@
 //! Goroutines can't use these: `pthread_exit` and `pthread_cancel` (they crash), mutexes with
 //! priority inheritance (they wait forever), `pthread_getattr_np` and `pthread_join`. Load a
 //! library before the first `run` if its thread-locals are compiled for the initial-exec model or
-//! with TLS descriptors. (`docs/design/thread-locals.md` explains how all this works, and has a
-//! table of the state that stays with the thread.)
+//! with TLS descriptors. (`docs/guide/thread-locals.md` has a table of the state that stays with
+//! the thread.)
 //!
 //! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack. Code that
 //! isn't Rust, with a frame larger than the guard page, may jump over the guard page.

@@ -138,36 +138,12 @@
 //!
 //! # The environment
 //!
-//! The environment is read once, when the runtime starts.
+//! The environment is read once, when the runtime starts. `GOMAXPROCS` sets the number of P's,
+//! `GOTRACEBACK` what the report of a fatal error shows, and `GODEBUG` has more settings:
+//! `GODEBUG=schedtrace=1000,hogs=1`. [The page on settings][settings], `docs/guide/settings.md`,
+//! has all of them, with their values.
 //!
-//! | variable | |
-//! | --- | --- |
-//! | `GOMAXPROCS` | the number of P's. [By default](gomaxprocs) it is the number of processors that the process may use, and has time for, also when that changes |
-//! | `GOSCHED_GUARD` | how guard pages are made: `region`, `mprotect`, and `strict` for an error where there can't be one; several with commas between them |
-//! | `GOSCHED_STD` | 1: std's waits park the goroutine, in a program that has the feature `std`: see `park_std_waits` |
-//! | `GOSCHED_STACK_SIZE` | the default size of a goroutine's stack in bytes: see [`set_default_stack_size`] |
-//! | `GOTRACEBACK` | how much the report of a fatal error prints: `none`, `single`, `all`, `system`, `crash` ([`Traceback`]) |
-//! | `GODEBUG` | settings, `name=value`, with commas between them |
-//!
-//! | setting of `GODEBUG` | |
-//! | --- | --- |
-//! | `asyncpreemptoff=1` | goroutines are [stopped](proc::preemption) at checks only |
-//! | `busypoll=50` | the kernel asks the network card for 50 microseconds before a thread that waits for sockets sleeps (`EPIOCSPARAMS`, since Linux 6.9) |
-//! | `containermaxprocs=0` | the limit of the control group doesn't count for GOMAXPROCS |
-//! | `deadlock=off`, `report`, `fatal` | a [`DeadlockMode`] |
-//! | `detach=0` | a goroutine that keeps its P from others [keeps it](proc::preemption) until it waits |
-//! | `dieonpanic=1` | a panic that nobody takes [ends the process](set_panic_mode) |
-//! | `hogs=1` | a goroutine that keeps its P from others is reported on stderr, with its stack |
-//! | `patience=PERCENT` | how long the runtime waits for a late thread before it goes on without the thread, in percent of the usual time. It is for reports, traces and explorations. A very slow machine needs more |
-//! | `period=PERCENT` | how long the periods of the runtime's slow checks are, in percent of the usual time. The checks are for deadlocks beside other threads (2 s), the limits of GOMAXPROCS (1 s), unneeded memory (1 s) and goroutines that a [test](testing) leaves (5 s). A test that waits for such a check needs less |
-//! | `randomizescheduler=1` | goroutines run in an order that is hard to rely on |
-//! | `schedtrace=1000` | every 1,000 milliseconds a line on stderr shows the scheduler's state; with `scheddetail=1` also each P, M and G |
-//! | `stdpark=0` | `park_std_waits` does nothing |
-//! | `tracebackancestors=5` | a report shows where a goroutine's maker was, and the maker's maker, up to 5 levels |
-//! | `tracefile=PATH`, `tracecrash=PATH` | the program's [trace] is written to this file; with `tracecrash`, the trace of its last seconds |
-//! | `updatemaxprocs=0` | GOMAXPROCS keeps its first value |
-//!
-//! The other settings are for [copying stacks](proc::copying_stacks#finding-out).
+//! [settings]: https://docs.rs/crate/gosched/latest/source/docs/guide/settings.md
 
 #![debugger_visualizer(gdb_script_file = "../tools/gosched-gdb.py")]
 

@@ -1,7 +1,7 @@
 //! The sources' statements about themselves, against the sources. Go's names and fields are here,
 //! the reading guide is right, each room uses only the rooms below it, and the documentation and
-//! its indexes are complete. The hosting service runs the scripts' steps. No test is in quarantine,
-//! and none asserts an upper bound of elapsed time.
+//! its indexes are complete, and so is the page on settings. The hosting service runs the scripts'
+//! steps. No test is in quarantine, and none asserts an upper bound of elapsed time.
 
 mod accesses;
 mod capi;
@@ -17,6 +17,7 @@ mod quarantine;
 mod reading_guide;
 mod repository;
 mod rooms;
+mod settings;
 mod sources;
 mod structs;
 mod tables;

@@ -1,5 +1,5 @@
-//! Goroutines whose threads sleep in the kernel, undeclared, some of them for what another
-//! goroutine does.
+//! Goroutines that block their threads in the kernel without declaring it by `blocking`. Some of
+//! them wait for another goroutine.
 
 use std::io::{ErrorKind, Read, Write, pipe};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// What is sent at once, at most.
+/// The most bytes that are sent at once.
 const PIECE: usize = 3000;
 
 pub fn sleeps(rng: &mut Rng) {
@@ -40,12 +40,12 @@ pub fn sleeps(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// Bytes that one who has lost or doubled some doesn't have.
+/// Returns random bytes, so that a lost or doubled byte shows.
 fn bytes(rng: &mut Rng) -> Vec<u8> {
     (0..rng.up_to(PIECE)).map(|_| rng.next() as u8).collect()
 }
 
-/// A goroutine, or a thread, sends back what comes, a while later.
+/// Starts a goroutine or a thread that sends back each piece that it reads, a while later.
 fn echo<'s>(
     s: &'s Scope<'s, '_>,
     rng: &mut Rng,
@@ -90,7 +90,8 @@ pub fn pipes(rng: &mut Rng) {
     });
 }
 
-/// With timeouts, which have the reads interrupted, and which end some of them.
+/// Sockets with a read timeout. Such a read isn't restarted after a signal, so some end with EINTR;
+/// others end because the timeout is over.
 pub fn sockets(rng: &mut Rng) {
     scope(|s| {
         for _ in 0..rng.up_to(4) {
@@ -120,7 +121,8 @@ pub fn sockets(rng: &mut Rng) {
     });
 }
 
-/// A pipe that is full most of the time, beside one who wants to be woken soon.
+/// A pipe that is full most of the time, so that its writer blocks. Beside it, a goroutine sleeps
+/// for short times.
 pub fn full_pipe(rng: &mut Rng) {
     let (length, pause) = (rng.up_to(400_000), Duration::from_micros(rng.below(1000) as u64));
     let (mut from, mut to) = pipe().expect("a pipe");

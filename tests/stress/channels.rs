@@ -11,12 +11,12 @@ use super::ledger::{Ledger, Token};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// Room of a channel: most often little or none.
+/// Returns a random capacity for a channel, most often 0 or small.
 pub fn room(rng: &mut Rng) -> usize {
     rng.pick(&[0, 0, 1, 2, 5, 100])
 }
 
-/// Sends a token in one of all ways; false if the channel is closed.
+/// Sends a token in a random way. Returns false if the channel is closed.
 pub fn send(rng: &mut Rng, tx: &Sender<Token>, ledger: &Arc<Ledger>) -> bool {
     let token = ledger.token();
     let sent = match rng.below(4) {
@@ -39,7 +39,8 @@ pub fn send(rng: &mut Rng, tx: &Sender<Token>, ledger: &Arc<Ledger>) -> bool {
     sent.is_ok()
 }
 
-/// Without waiting at first. Not for ever: a receiver that doesn't wait either never meets it.
+/// Tries three times to send without waiting, and then waits. A sender that never waited would
+/// never meet a receiver that doesn't wait either.
 fn try_to_send(tx: &Sender<Token>, mut token: Token) -> Result<(), SendError<Token>> {
     for _ in 0..3 {
         match tx.try_send(token) {
@@ -52,7 +53,7 @@ fn try_to_send(tx: &Sender<Token>, mut token: Token) -> Result<(), SendError<Tok
     tx.send(token)
 }
 
-/// Receives a token in one of all ways; none if the channel is closed.
+/// Receives a token in a random way. Returns None if the channel is closed.
 pub fn receive(rng: &mut Rng, rx: &Receiver<Token>) -> Option<Token> {
     count(Op::Receive);
     match rng.below(5) {
@@ -80,14 +81,14 @@ pub fn receive(rng: &mut Rng, rx: &Receiver<Token>) -> Option<Token> {
     }
 }
 
-/// How a crowd comes to its end.
+/// What ends a crowd.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
-    /// The senders have sent all.
+    /// The senders have sent all their tokens.
     SendersGo,
-    /// The receivers have enough.
+    /// The receivers have received enough.
     ReceiversGo,
-    /// Somebody closes the channel.
+    /// The channel is closed while it is used.
     Close,
 }
 
@@ -134,7 +135,7 @@ pub fn crowd(rng: &mut Rng) {
     }
 }
 
-/// Each request has a channel of its own for the answer.
+/// Goroutines ask questions, and send with each a channel of its own for the answer.
 pub fn requests(rng: &mut Rng) {
     let (tx, rx) = bounded::<(usize, Sender<usize>)>(room(rng));
     scope(|s| {
@@ -158,7 +159,7 @@ pub fn requests(rng: &mut Rng) {
     });
 }
 
-/// A value goes around.
+/// A value goes around a ring of goroutines, each of which adds 1.
 pub fn ring(rng: &mut Rng) {
     let (nodes, laps) = (rng.up_to(20), rng.up_to(50));
     let (first, mut last) = bounded(0);

@@ -1,5 +1,5 @@
-//! Goroutines that compute for long without a check: nothing stops them but their end, or the loss
-//! of their P.
+//! Goroutines that compute for long without a check. Others get the P only when such a goroutine
+//! ends, or loses it.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,13 +14,13 @@ use crate::ledger::Ledger;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// Less than a time slice, mostly; at most three.
+/// Returns a random duration: most often less than a time slice, and at most three of them.
 pub fn a_while(rng: &mut Rng) -> Duration {
     let most = if rng.one_in(4) { 30_000 } else { 2000 };
     Duration::from_micros(rng.below(most) as u64)
 }
 
-/// Computes for so long.
+/// Computes for `length`.
 #[inline(never)]
 pub fn compute(length: Duration) {
     let (since, mut n) = (Instant::now(), 1_u64);
@@ -32,7 +32,8 @@ pub fn compute(length: Duration) {
     count(Op::Compute);
 }
 
-/// Each computes between its messages, beside one that only passes them on.
+/// Goroutines that compute between their messages. Another goroutine only passes these on, to one
+/// that computes between some of them.
 pub fn messages(rng: &mut Rng) {
     let (hogs, each) = (rng.up_to(4), rng.up_to(4));
     let ledger = Ledger::new(hogs * each);
@@ -62,7 +63,8 @@ pub fn messages(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// Generators that compute between their values, for goroutines that do, too, and stop at any time.
+/// Generators that compute between their values. The goroutines that take the values compute, too,
+/// and may take only some of them.
 pub fn generators(rng: &mut Rng) {
     let (generators, each) = (rng.up_to(4), rng.up_to(4));
     let ledger = Ledger::new(generators * each);
@@ -100,7 +102,8 @@ impl Drop for Slow {
     }
 }
 
-/// Each ends in one of all ways after it has computed, and computes while it does.
+/// Each goroutine computes and then ends in a random way: it returns, panics, catches a panic, or
+/// calls `goexit`. While it unwinds, a destructor computes.
 pub fn ends(rng: &mut Rng) {
     let n = rng.up_to(8);
     let ledger = Ledger::new(n);

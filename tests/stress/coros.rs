@@ -17,8 +17,8 @@ use super::ledger::{Ledger, Token};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// A generator of `n` tokens, some of which it takes from another generator. It parks now and then,
-/// and may be locked to its thread.
+/// Returns a generator of `n` tokens, some of which it takes from another generator. It yields now
+/// and then, and may be locked to its thread.
 fn tokens(mut rng: Rng, n: usize, ledger: &Arc<Ledger>) -> Pull<Token> {
     let ledger = ledger.clone();
     pull(move |out| {
@@ -46,13 +46,13 @@ fn pass(token: Token, ledger: &Ledger, out: &Yielder<Token>) {
     assert!(!thread::panicking());
 }
 
-/// How many tokens there can be. Each generator has one more than it yields, and half of those may
-/// be another's, and so on.
+/// Returns a bound of the number of tokens. Each generator has one token that it doesn't yield.
+/// Some of the others come from an inner generator, which has one more in turn.
 fn at_most(n: usize) -> usize {
     4 * n + 2
 }
 
-/// A generator that goes from goroutine to goroutine. It ends, or is dropped before.
+/// A generator that goes from goroutine to goroutine, until it ends or is dropped.
 pub fn wanders(rng: &mut Rng) {
     let (n, stop) = (rng.up_to(60), rng.below(60));
     let ledger = Ledger::new(at_most(n));
@@ -81,7 +81,8 @@ pub fn wanders(rng: &mut Rng) {
     ledger.close();
 }
 
-/// Ends in each possible way, while it yields or is dropped.
+/// A generator that ends by a panic: by its own, or because a panic of the goroutine that uses it
+/// drops it.
 pub fn failing(rng: &mut Rng) {
     let (n, taken, own) = (rng.below(20), rng.below(20), rng.one_in(2));
     let ledger = Ledger::new(at_most(n) + 1);
@@ -108,7 +109,8 @@ pub fn failing(rng: &mut Rng) {
     ledger.close();
 }
 
-/// A coroutine on a copying stack, and its findings.
+/// A coroutine on a copying stack, with the depths that it goes down to, and the number of wrong
+/// sums that it has found.
 #[derive(Default)]
 struct Diver {
     coro: Coro,
@@ -119,10 +121,10 @@ struct Diver {
 /// A bound of the size of a frame of `dive`.
 const FRAME: usize = if cfg!(debug_assertions) { 1024 } else { 256 };
 
-/// Goes down `n` frames, switches there, and returns their sum.
+/// Goes down `n` frames, switches there, and returns the sum of the frames' numbers.
 fn dive(n: usize, c: *mut Coro) -> usize {
     if n == 0 {
-        // SAFETY: its own coroutine.
+        // SAFETY: `c` is the coroutine that runs this.
         unsafe { proc::coroswitch(c) };
         return 0;
     }
@@ -132,7 +134,7 @@ fn dive(n: usize, c: *mut Coro) -> usize {
 }
 
 unsafe extern "C" fn dives(c: *mut Coro, diver: *mut c_void) {
-    // SAFETY: `divers` passes a diver that stays.
+    // SAFETY: `divers` passes a diver, which stays until the coroutine has ended.
     let diver = unsafe { &*diver.cast::<Diver>() };
     for &depth in &diver.depths {
         if dive(depth, c) != depth * (depth + 1) / 2 {
@@ -142,7 +144,7 @@ unsafe extern "C" fn dives(c: *mut Coro, diver: *mut c_void) {
     }
 }
 
-/// Coroutines on copying stacks, driven in any order.
+/// Coroutines on copying stacks. A goroutine switches to them in a random order.
 pub fn divers(rng: &mut Rng) {
     let mut divers: Vec<Diver> = (0..rng.up_to(5))
         .map(|_| Diver { depths: (0..rng.up_to(5)).map(|_| rng.below(100)).collect(), ..Diver::default() })
@@ -156,7 +158,8 @@ pub fn divers(rng: &mut Rng) {
     while !left.is_empty() {
         let i = rng.below(left.len());
         let (diver, switches) = &mut left[i];
-        // SAFETY: it hasn't ended: it switches once for each depth, and ends.
+        // SAFETY: the coroutine hasn't ended. It switches back once for each depth, and once more
+        // when it ends, and `switches` counts these.
         unsafe { proc::coroswitch(c(diver)) };
         *switches -= 1;
         if *switches == 0 {

@@ -1,4 +1,4 @@
-//! Values that are accounted for: each is dropped once, and received at most once.
+//! A ledger of values: each value must be dropped once, and received at most once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -39,12 +39,12 @@ impl Ledger {
         Token { ledger: self.clone(), number }
     }
 
-    /// A send has reported that it sent a token.
+    /// Counts a token that was sent.
     pub fn sent(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A token that was sent has come.
+    /// Counts a token that was received, and drops it.
     pub fn received(&self, token: Token) {
         assert!(std::ptr::eq(self, &*token.ledger), "a value of another channel");
         self.received.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Drop for Token {
     fn drop(&mut self) {
         let twice = self.ledger.dropped[self.number].swap(true, Ordering::Relaxed);
         assert!(!twice, "value {} is dropped twice", self.number);
-        // Release: pairs with wait.
+        // Release: pairs with the load in `wait`.
         self.ledger.alive.fetch_sub(1, Ordering::Release);
     }
 }

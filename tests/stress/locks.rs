@@ -1,4 +1,4 @@
-//! Locks and meeting points under contention.
+//! Locks, barriers and the like under contention.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,13 +1,13 @@
-//! A stress of everything at once, random but for its seed: no value is lost, nothing hangs, no
-//! goroutine is left over.
+//! A stress test of everything at once. A seed decides its random choices. No value is lost,
+//! nothing hangs, and no goroutine is left over.
 //!
 //! | variable | |
 //! | --- | --- |
-//! | `STRESS_SECONDS` | how long each process runs, 1 at first; 300 is thorough |
-//! | `STRESS_SEED` | the seed; without it, another one each time |
+//! | `STRESS_SECONDS` | how many seconds each process runs: 1 by default; 300 is thorough |
+//! | `STRESS_SEED` | the seed; by default a new one each time |
 //! | `STRESS_LEAN` | if it is set, goroutines share the thread-locals of their threads |
-//! | `STRESS_TRACES` | if it is set, and `GOMAXPROCS` is: a folder for the first traces |
-//! | `GOMAXPROCS` | if it is set, one process runs with it; otherwise one for each of several settings |
+//! | `STRESS_TRACES` | the folder for the first traces; it has an effect only with `GOMAXPROCS` |
+//! | `GOMAXPROCS` | if it is set, this process runs the stress; otherwise several processes do |
 
 mod blocked;
 mod channels;
@@ -50,7 +50,8 @@ use rng::Rng;
 use tally::{Op, count};
 use trace_reader::{generations, read_whole_generations};
 
-/// What a goroutine of the stress does; it returns when all that it has begun has ended.
+/// A function that a goroutine of the stress calls. It returns when everything that it has started
+/// has ended.
 type Scenario = fn(&mut Rng);
 
 const SCENARIOS: [Scenario; 48] = [
@@ -104,8 +105,9 @@ const SCENARIOS: [Scenario; 48] = [
     traces::flights,
 ];
 
-/// Not with ThreadSanitizer: what is ordered by std's locks, which it doesn't see; and what goes on
-/// only when a signal has stopped who computes or blocks, as it hands signals on late.
+/// Scenarios that ThreadSanitizer can't run. It doesn't see the order that std's locks establish.
+/// And it delivers signals late, while some of these scenarios go on only when a signal has taken
+/// the P of a goroutine that computes or blocks.
 const NOT_WITH_TSAN: [Scenario; 12] = [
     signals::bursts,
     std_locks::counter,
@@ -121,19 +123,19 @@ const NOT_WITH_TSAN: [Scenario; 12] = [
     storms::println,
 ];
 
-/// How long nothing may happen.
+/// The longest time without progress.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// How many threads there may be. Each goroutine that has lost its P keeps one, as each of std's
-/// has one; what has ended has none.
+/// The most threads that the process may have. A goroutine that has lost its P keeps its thread,
+/// and std's threads count, too. A goroutine or thread that has ended holds none.
 const MOST_THREADS: usize = 400;
 
-/// Whether goroutines share the thread-locals of their threads.
+/// Whether goroutines share the thread-locals of their threads by default.
 fn lean() -> bool {
     env::var_os("STRESS_LEAN").is_some()
 }
 
-/// Several scenarios beside each other.
+/// Runs `n` random scenarios at the same time, each on a goroutine of its own.
 fn many(rng: &mut Rng, n: usize) {
     gosched::scope(|s| {
         for _ in 0..n {
@@ -157,7 +159,7 @@ fn nested(rng: &mut Rng) {
     many(rng, 3);
 }
 
-/// Two calls of `run` at once, and then nothing is left of them.
+/// Calls `run` on two threads at once, and then waits until no goroutine is left.
 fn round(rng: &mut Rng) {
     thread::scope(|s| {
         for mut rng in [rng.fork(), rng.fork()] {
@@ -170,7 +172,7 @@ fn round(rng: &mut Rng) {
     count(Op::Round);
 }
 
-/// The stress with the settings of this process.
+/// Runs the stress in this process, which has the settings for it.
 fn here(seed: u64, length: Duration) {
     // Scopes that fail on purpose print nothing.
     let print = panic::take_hook();
@@ -182,8 +184,8 @@ fn here(seed: u64, length: Duration) {
     thread::spawn(move || watch(seed));
     let (mut rng, since) = (Rng::new(seed), Instant::now());
     if lean() {
-        // SAFETY: nothing of a thread-local is kept across a point that can park.
-        unsafe { gosched::set_default_shared_locals() }.expect("it comes first");
+        // SAFETY: no goroutine keeps a reference to a thread-local across a point that can park.
+        unsafe { gosched::set_default_shared_locals() }.expect("no goroutine has been made yet");
     }
     signals::hold();
     while since.elapsed() < length {
@@ -192,8 +194,8 @@ fn here(seed: u64, length: Duration) {
     eprintln!("done: {}", tally::report());
 }
 
-/// Ends the process when nothing happens any more, or there are too many threads: a plain thread,
-/// so the runtime can't find a deadlock itself.
+/// Aborts the process when it makes no progress, or has too many threads. The runtime can't be sure
+/// of a deadlock in this process: its plain threads, such as this one, might wake a goroutine.
 fn watch(seed: u64) {
     let mut seen = tally::total();
     let mut since = Instant::now();
@@ -214,7 +216,7 @@ fn watch(seed: u64) {
     }
 }
 
-/// How many threads this process has.
+/// Returns the number of threads that this process has.
 fn threads() -> usize {
     fs::read_dir("/proc/self/task").expect("Linux has it").count()
 }
@@ -233,7 +235,7 @@ fn stress() {
     with_settings(seed, 2, "stackforcemove=1,efence=1,stackverify=1", &[]);
 }
 
-/// Runs the stress in a process with these settings. What it has traced can be read.
+/// Runs the stress in a process with these settings, and then reads the traces that it has left.
 fn with_settings(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) {
     let (procs, seed) = (procs.to_string(), seed.to_string());
     let folder = env::temp_dir().join(format!("gosched-traces-{}", process::id()));
@@ -250,13 +252,13 @@ fn with_settings(seed: u64, procs: usize, godebug: &str, more: &[(&str, &str)]) 
     child.args(["--exact", "stress", "--nocapture"]).envs(settings);
     let status = child.status().expect("a process can be made");
     assert!(status.success(), "{status}");
-    // What is wrong stays there.
+    // If a trace is wrong, the folder stays.
     assert_readable(&folder);
     fs::remove_dir_all(&folder).expect("it was made");
 }
 
-/// Each trace is right to its end; and of one whose writer failed each generation is, but for the
-/// last.
+/// Asserts that each trace in the folder is right to its end. A trace whose writer failed has the
+/// extension `cut`; all of its generations but the last must be right.
 fn assert_readable(folder: &Path) {
     for entry in fs::read_dir(folder).expect("it was made") {
         let path = entry.expect("it can be read").path();

@@ -1,4 +1,4 @@
-//! Goroutines that don't return.
+//! Goroutines that end by a panic or by `goexit`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -11,7 +11,8 @@ use crate::ledger::{Ledger, Token};
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// Each ends in one of all ways; what it owns is dropped, and its handle knows how it ended.
+/// Each goroutine returns, panics, or calls `goexit`. What it owns is dropped, and its handle
+/// reports how it ended.
 pub fn joined(rng: &mut Rng) {
     let n = rng.up_to(60);
     let ledger = Ledger::new(n);
@@ -48,7 +49,7 @@ pub fn joined(rng: &mut Rng) {
     ledger.close();
 }
 
-/// Parks when it is dropped.
+/// A value whose destructor parks.
 struct Parks<'a> {
     wake: &'a Receiver<Token>,
     asleep: &'a Sender<()>,
@@ -63,14 +64,14 @@ impl Drop for Parks<'_> {
         yield_now();
         self.ledger.received(self.wake.recv().unwrap());
         assert!(thread::panicking());
-        // What counts panics is the thread's there.
+        // With shared thread-locals, std's count of panics is the thread's. So a goroutine that
+        // unwinds stays on its thread.
         assert!(!lean() || proc::getm().addr() == here);
         count(Op::Park);
     }
 }
 
-/// Goroutines wait while they unwind, each on a thread of its own, beside others that must see
-/// nothing of that.
+/// Goroutines park while they unwind. `thread::panicking` must stay false in the others.
 pub fn parking_destructors(rng: &mut Rng) {
     let n = rng.up_to(4);
     let ledger = Ledger::new(n);
@@ -106,7 +107,7 @@ pub fn parking_destructors(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// A scope that ends with a panic, of its own or of a goroutine that nobody joined.
+/// A scope that ends with a panic: its own, or that of a goroutine that wasn't joined.
 pub fn failing_scopes(rng: &mut Rng) {
     let (n, own) = (rng.up_to(8), rng.one_in(2));
     let ledger = Ledger::new(n);

@@ -1,4 +1,4 @@
-//! The raw layer: goroutines on copying stacks beside the others.
+//! Goroutines of the raw face, on copying stacks.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -13,7 +13,7 @@ use gosched::yield_now;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// A goroutine that parks `times` times, and the place where it can be found then.
+/// A goroutine that parks `times` times. While it is parked, `parked` points to it.
 struct Parker {
     parked: AtomicPtr<G>,
     times: usize,
@@ -21,18 +21,18 @@ struct Parker {
 }
 
 unsafe extern "C" fn publish(gp: *mut G, parked: *mut c_void) -> bool {
-    // SAFETY: the address of a Parker's, which its goroutine keeps.
+    // SAFETY: `parks` passes the address of a Parker's field. The goroutine keeps the Parker.
     unsafe { &*parked.cast::<AtomicPtr<G>>() }.store(gp, Ordering::Release);
     true
 }
 
-/// Parks and is woken, in turns.
+/// Parks `times` times, and counts how often it was woken.
 unsafe extern "C" fn parks(parker: *mut c_void) {
     // SAFETY: `start` passes an Arc's pointer.
     let parker = unsafe { Arc::from_raw(parker.cast::<Parker>()) };
     for _ in 0..parker.times {
         let lock = (&raw const parker.parked).cast_mut().cast();
-        // SAFETY: on a goroutine; publish touches neither the stack nor what isn't atomic.
+        // SAFETY: on a goroutine. `publish` writes an atomic that isn't on this stack.
         unsafe { proc::gopark(Some(publish), lock, WaitReason::Sleep, TraceBlockReason::Sleep, 0) };
         parker.woken.fetch_add(1, Ordering::Release);
         count(Op::Park);
@@ -47,7 +47,7 @@ fn start(rng: &mut Rng) -> Arc<Parker> {
     parker
 }
 
-/// Takes the goroutine, if it is parked. The caller then has to wake it.
+/// Takes the goroutine, if it is parked. The caller must then wake it.
 fn take(parker: &Parker) -> Option<NonNull<G>> {
     NonNull::new(parker.parked.swap(ptr::null_mut(), Ordering::Acquire))
 }
@@ -57,7 +57,7 @@ pub fn hand_off(rng: &mut Rng) {
     let parkers: Vec<_> = (0..rng.up_to(10)).map(|_| start(rng)).collect();
     while parkers.iter().any(|parker| parker.woken.load(Ordering::Acquire) < parker.times) {
         if let Some(gp) = take(&parkers[rng.below(parkers.len())]) {
-            // SAFETY: the goroutine is parked, and only this thread has it.
+            // SAFETY: the goroutine is parked, and `take` returns it to one caller only.
             unsafe { proc::goready(gp.as_ptr(), 0) };
         }
         yield_now();
@@ -73,7 +73,7 @@ pub fn injected(rng: &mut Rng) {
             // SAFETY: G's are never freed.
             list.push(unsafe { gp.as_ref() });
         }
-        // SAFETY: all goroutines are parked, and only this thread has them.
+        // SAFETY: all these goroutines are parked, and `take` returns each to one caller only.
         unsafe { proc::injectglist(&list) };
         yield_now();
     }
@@ -81,7 +81,7 @@ pub fn injected(rng: &mut Rng) {
 
 static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
 
-/// A channel of words, and the numbers of goroutines that use it.
+/// A channel of words, and how many senders and receivers still use it.
 struct Words {
     c: NonNull<Hchan>,
     each: u64,
@@ -90,16 +90,16 @@ struct Words {
     receivers: AtomicUsize,
 }
 
-// SAFETY: a channel is for all threads.
+// SAFETY: any thread may use a channel.
 unsafe impl Send for Words {}
-// SAFETY: likewise.
+// SAFETY: see `Send`.
 unsafe impl Sync for Words {}
 
 unsafe extern "C" fn sender(words: *mut c_void) {
-    // SAFETY: `words` below passes an Arc's pointer.
+    // SAFETY: the function `words` passes an Arc's pointer.
     let words = unsafe { Arc::from_raw(words.cast::<Words>()) };
     for word in 1..=words.each {
-        // SAFETY: a word, for a channel of words.
+        // SAFETY: the channel is one of words, and `word` is one.
         unsafe { chansend1(Some(words.c), (&raw const word).cast()) };
         count(Op::Send);
     }
@@ -107,10 +107,10 @@ unsafe extern "C" fn sender(words: *mut c_void) {
 }
 
 unsafe extern "C" fn receiver(words: *mut c_void) {
-    // SAFETY: likewise.
+    // SAFETY: the function `words` passes an Arc's pointer.
     let words = unsafe { Arc::from_raw(words.cast::<Words>()) };
     let mut word = 0u64;
-    // SAFETY: a place for a word.
+    // SAFETY: the channel is one of words, and `word` has room for one.
     while unsafe { chanrecv2(Some(words.c), (&raw mut word).cast()) } {
         words.sum.fetch_add(word, Ordering::Relaxed);
         count(Op::Receive);
@@ -128,7 +128,8 @@ pub fn words(rng: &mut Rng) {
         receivers: AtomicUsize::new(receivers),
     });
     let arg = || Arc::into_raw(words.clone()).cast_mut().cast();
-    // SAFETY: both fit their stacks and don't panic; the channel is freed when nobody uses it.
+    // SAFETY: `sender` and `receiver` fit their stacks and don't panic. The channel is freed when
+    // all of them have ended.
     unsafe {
         (0..senders).for_each(|_| proc::newproc(Some(sender), arg()));
         (0..receivers).for_each(|_| proc::newproc(Some(receiver), arg()));

@@ -1,4 +1,4 @@
-//! What the scenarios ask of random numbers.
+//! The random choices that scenarios make.
 
 use gosched::yield_now;
 
@@ -6,7 +6,7 @@ pub use super::random::Rng;
 use super::tally::{Op, count};
 
 impl Rng {
-    /// From 1 to `n`.
+    /// Returns a random number from 1 to `n`.
     pub fn up_to(&mut self, n: usize) -> usize {
         1 + self.below(n)
     }
@@ -19,7 +19,7 @@ impl Rng {
         of[self.below(of.len())]
     }
 
-    /// Yields, now and then.
+    /// Yields in one of eight calls.
     pub fn pause(&mut self) {
         if self.one_in(8) {
             yield_now();

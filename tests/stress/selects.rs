@@ -8,7 +8,8 @@ use super::ledger::{Ledger, Token};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// Each goroutine sends to all of them, and receives while a send would have to wait.
+/// Goroutines that send to each other. Each also receives, in the same select, while its sends
+/// would have to wait.
 pub fn mesh(rng: &mut Rng) {
     let (nodes, each) = (1 + rng.up_to(5), rng.up_to(60));
     // Each turn makes two tokens, and sends or receives one.
@@ -20,8 +21,8 @@ pub fn mesh(rng: &mut Rng) {
             s.go(move || {
                 let mut left = each;
                 while left > 0 {
-                    // Perhaps the goroutine itself, or the same channel twice; and one of the
-                    // others.
+                    // `one` may be the goroutine itself, and `other` never is. Both may be the
+                    // same.
                     let (one, other) = (rng.below(nodes), (me + rng.up_to(nodes - 1)) % nodes);
                     let sent = select! {
                         send(txs[one], ledger.token()) -> sent => sent.is_ok(),
@@ -44,7 +45,7 @@ pub fn mesh(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// A set of channels that shrinks as they are closed.
+/// A select over many channels. A channel that is closed leaves the set.
 pub fn fan_in(rng: &mut Rng) {
     let (senders, each) = (rng.up_to(8), rng.up_to(60));
     let ledger = Ledger::new(senders * each);
@@ -85,7 +86,8 @@ pub fn fan_in(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// Two channels and a signal to stop, asked without waiting; arms are switched off.
+/// A select that doesn't wait, over two channels and a request to stop. An arm whose channel is
+/// closed is switched off.
 pub fn poll(rng: &mut Rng) {
     let each = rng.up_to(100);
     let ledger = Ledger::new(2 * each);
@@ -131,7 +133,7 @@ pub fn poll(rng: &mut Rng) {
     ledger.close();
 }
 
-/// Calls `f` `times` times, or until it fails.
+/// Calls `f` `times` times, or until it returns false.
 fn while_open(times: usize, mut f: impl FnMut() -> bool) {
     let _ = (0..times).all(|_| f());
 }

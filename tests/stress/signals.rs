@@ -10,17 +10,18 @@ use crate::tally::{Op, count};
 const KINDS: [Signal; 3] = [Signal::USR1, Signal::USR2, Signal::HUP];
 
 fn all() -> Signals {
-    notify(KINDS).expect("they can be asked for")
+    notify(KINDS).expect("a program can ask for these signals")
 }
 
-/// From here on, the signals don't end the process while no scenario has asked for them.
+/// Asks for the signals and never gives them back, so that they don't end the process while no
+/// scenario has asked for them.
 pub fn hold() {
     gosched::run(|| ());
     mem::forget(all());
 }
 
-/// Sends many signals of three kinds, and waits until it has received each kind. Other goroutines
-/// send too, and receive these as well.
+/// Sends many signals of three kinds, and waits until it has received each kind. Other scenarios
+/// send the same kinds, and receive what this one sends.
 pub fn bursts(rng: &mut Rng) {
     let signals = all();
     for _ in 0..rng.up_to(5) {

@@ -10,7 +10,7 @@ use gosched::{Builder, go, lock_os_thread, proc, scope};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// Each makes others and adds up what they return.
+/// A tree of goroutines. Each makes its children and adds up their results.
 pub fn tree(rng: &mut Rng) {
     fn node(mut rng: Rng, depth: u32, width: usize) -> usize {
         count(Op::Spawn);
@@ -65,7 +65,7 @@ pub fn borrowers(rng: &mut Rng) {
     assert!(numbers.iter().enumerate().all(|(i, &number)| number == i % part));
 }
 
-/// Closures and results that don't fit a home page, and stacks of all sizes.
+/// Closures and results that are too large for a home page, with stacks of three sizes.
 pub fn large_results(rng: &mut Rng) {
     let handles: Vec<_> = (0..rng.up_to(30))
         .map(|i| {
@@ -102,7 +102,7 @@ pub fn locked_threads(rng: &mut Rng) {
                     assert_eq!(proc::getm().addr(), here);
                     count(Op::Thread);
                 }
-                // Half of them end without unlocking their thread.
+                // Half of the goroutines end without unlocking their thread.
                 if rng.one_in(2) {
                     std::mem::forget(locked);
                 }
@@ -113,7 +113,7 @@ pub fn locked_threads(rng: &mut Rng) {
     });
 }
 
-/// What others don't need goes back to the system, and they need it.
+/// Gives unused memory back to the system, while other goroutines need memory.
 pub fn memory_back(rng: &mut Rng) {
     for _ in 0..rng.up_to(3) {
         proc::free_os_memory();

@@ -15,7 +15,7 @@ use crate::tally::{Op, count};
 /// A bound of the size of a frame of `descend` in a debug build.
 const FRAME: usize = 1500;
 
-/// A goroutine that goes down and up again.
+/// A goroutine that goes down `depth` frames and up again, `times` times.
 struct Diver {
     c: NonNull<Hchan>,
     depth: usize,
@@ -23,14 +23,14 @@ struct Diver {
     every: usize,
     times: usize,
     gp: AtomicPtr<G>,
-    /// The sum of the received values, as each frame has them at the end.
+    /// The sum of the received values, added up from the frames that have received them.
     sum: AtomicU64,
     left: AtomicUsize,
 }
 
-// SAFETY: a channel is for all threads.
+// SAFETY: any thread may use a channel.
 unsafe impl Send for Diver {}
-// SAFETY: likewise.
+// SAFETY: see `Send`.
 unsafe impl Sync for Diver {}
 
 /// A frame of a dive: the value that it has received, and the address of the frame above.
@@ -39,11 +39,11 @@ struct Frame {
     received: u64,
 }
 
-/// Goes `n` frames down and receives, and then adds up the values of the frames above.
+/// Goes `n` frames down, receives on the way, and then adds up the values of all these frames.
 fn descend(diver: &Diver, n: usize, above: *const Frame) -> u64 {
     let mut frame = Frame { above, received: 0 };
     if n.is_multiple_of(diver.every) {
-        // SAFETY: a place for a word, of a channel of words.
+        // SAFETY: the channel is one of words, and `received` has room for one.
         unsafe { chanrecv1(Some(diver.c), (&raw mut frame.received).cast()) };
         count(Op::Receive);
     }
@@ -70,13 +70,14 @@ unsafe extern "C" fn dive(diver: *mut c_void) {
     diver.left.fetch_sub(1, Ordering::Release);
 }
 
-/// Halves the stack of a diver that waits.
+/// Halves the stack of a diver, if it is waiting.
 fn shrink(diver: &Diver) {
     let gp = diver.gp.load(Ordering::Acquire);
     if gp.is_null() {
         return;
     }
-    // SAFETY: G's are never freed. While the goroutine has the scan bit, its stack is ours.
+    // SAFETY: G's are never freed. While the scan bit is set, this goroutine owns the diver's
+    // stack.
     unsafe {
         if proc::castogscanstatus(gp, GWAITING, GSCANWAITING) {
             proc::shrinkstack(gp);
@@ -87,7 +88,7 @@ fn shrink(diver: &Diver) {
 
 static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
 
-/// Some divers get their values from as many senders, while their stacks are made smaller.
+/// Divers that receive from senders, one for each diver, while their stacks are shrunk.
 pub fn dives(rng: &mut Rng) {
     let c = makechan(&WORD, rng.below(3)).expect("memory for a channel");
     let divers: Vec<_> = (0..rng.up_to(4))
@@ -112,7 +113,7 @@ pub fn dives(rng: &mut Rng) {
         let sender = diver.clone();
         go(move || {
             for value in 1..=values as u64 {
-                // SAFETY: a word, for a channel of words.
+                // SAFETY: the channel is one of words, and `value` is one.
                 unsafe { chansend1(Some(sender.c), (&raw const value).cast()) };
                 count(Op::Send);
             }
@@ -126,6 +127,6 @@ pub fn dives(rng: &mut Rng) {
     while divers.iter().any(|diver| Arc::strong_count(diver) > 1) {
         yield_now();
     }
-    // SAFETY: nobody has the channel any more.
+    // SAFETY: all divers and senders have ended, so the channel isn't used any more.
     unsafe { freechan(c) };
 }

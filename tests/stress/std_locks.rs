@@ -1,4 +1,4 @@
-//! std's locks, which block the thread.
+//! std's locks, which block the thread of a goroutine that waits for them.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -21,8 +21,8 @@ enum End {
     Goexit,
 }
 
-/// The goroutine that holds the lock computes, so that it may lose its P and others want the lock
-/// meanwhile.
+/// The goroutine that holds the lock computes now and then. So it may lose its P, and others wait
+/// for the lock meanwhile.
 pub fn counter(rng: &mut Rng) {
     let (goroutines, each) = (rng.up_to(6), rng.up_to(20));
     let counter = Mutex::new(0);
@@ -76,8 +76,8 @@ pub fn readers_and_writers(rng: &mut Rng) {
     });
 }
 
-/// The goroutine that holds the lock ends. The lock is poisoned if it ended by a panic, and no
-/// other goroutine's panic poisons it.
+/// Each goroutine ends while it holds the lock. If it panics, the lock is poisoned. Panics of other
+/// goroutines, which don't hold the lock, don't poison it.
 pub fn poisoned(rng: &mut Rng) {
     let lock = Mutex::new(End::Return);
     scope(|s| {
@@ -90,7 +90,7 @@ pub fn poisoned(rng: &mut Rng) {
                 lock.clear_poison();
                 let mut last = locked.unwrap_or_else(PoisonError::into_inner);
                 match *last {
-                    End::Return => assert!(!was_poisoned, "by another one's panic"),
+                    End::Return => assert!(!was_poisoned, "another goroutine's panic poisoned the lock"),
                     End::Panic => assert!(was_poisoned),
                     // Goexit unwinds, so std may take it for a panic.
                     End::Goexit => {}
@@ -109,7 +109,7 @@ pub fn poisoned(rng: &mut Rng) {
                     }
                 }
             });
-            // The goroutine may panic in no other way.
+            // Asserts that the goroutine panics only on purpose: with the payload `()`.
             s.go(move || match handle.join() {
                 Err(error) if !error.is_goexit() => assert!(error.into_panic().is::<()>()),
                 _ => {}
@@ -118,7 +118,7 @@ pub fn poisoned(rng: &mut Rng) {
     });
 }
 
-/// A bounded queue.
+/// A bounded queue made of a mutex and two conditions.
 pub fn queue(rng: &mut Rng) {
     let (producers, each, consumers, room) = (rng.up_to(3), rng.up_to(20), rng.up_to(3), rng.up_to(4));
     let ledger = Ledger::new(producers * each);
@@ -167,7 +167,7 @@ pub fn queue(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// All their threads wait at once, except the last one's.
+/// A barrier, at which all threads but the last wait at once.
 pub fn rounds(rng: &mut Rng) {
     let (goroutines, rounds) = (rng.up_to(6), rng.up_to(10));
     let barrier = Barrier::new(goroutines);
@@ -188,8 +188,8 @@ pub fn rounds(rng: &mut Rng) {
     });
 }
 
-/// The goroutine that holds the lock parks. It is locked to its thread, as std wants a lock to be
-/// released on the thread that took it.
+/// The goroutine that holds the lock parks. It is locked to its thread, because std requires that a
+/// lock is released on the thread that took it.
 pub fn kept_while_parked(rng: &mut Rng) {
     let (goroutines, each) = (rng.up_to(5), rng.up_to(5));
     let counter = Mutex::new(0);

@@ -1,4 +1,5 @@
-//! What takes locks of the C library and of std all the time: malloc's, stdio's, a writer's.
+//! Goroutines that take locks of the C library and of std all the time: malloc's, stdio's, and that
+//! of a shared writer.
 
 use std::ffi::CString;
 use std::io::{BufRead, BufReader, LineWriter, PipeReader, PipeWriter, Write, pipe};
@@ -15,13 +16,14 @@ use crate::ledger::Ledger;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// Most blocks are small; malloc gets the large ones from the kernel.
+/// Returns a random size. Most blocks are small; malloc gets the large ones from the kernel.
 fn size(rng: &mut Rng) -> usize {
     let most = rng.pick(&[64, 64, 2000, 2000, 100_000, 1_000_000]);
     rng.up_to(most)
 }
 
-/// Blocks that grow, and are freed by another goroutine, which looks at their ends.
+/// Goroutines make blocks of memory and grow them. Other goroutines look at the ends of each block,
+/// and free it.
 pub fn malloc(rng: &mut Rng) {
     let (makers, each) = (rng.up_to(4), rng.up_to(100));
     let ledger = Ledger::new(makers * each);
@@ -58,8 +60,8 @@ pub fn malloc(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// A thread reads lines, slowly: each is whole, and each writer's come in order. How many there are
-/// of each.
+/// Starts a thread that reads lines slowly. It asserts that each line is whole and that the lines
+/// of a writer come in order, and returns the number of lines of each writer.
 fn lines(reader: PipeReader, writers: usize, pause: Duration) -> JoinHandle<Vec<usize>> {
     thread::spawn(move || {
         let mut seen = vec![0; writers];
@@ -77,14 +79,15 @@ fn lines(reader: PipeReader, writers: usize, pause: Duration) -> JoinHandle<Vec<
     })
 }
 
-/// A line of a writer, which has its own length at its end, behind zeros.
+/// Returns a line: the number of its writer, its own number, and its length, padded with zeros.
 fn line(rng: &mut Rng, writer: usize, n: usize) -> String {
     let start = format!("{writer} {n} ");
     let length = start.len() + 4 + rng.below(300);
     format!("{start}{length:0>width$}\n", width = length - start.len())
 }
 
-/// Goroutines that write lines by `write`, which gets them whole, and what came of it.
+/// Runs goroutines that pass whole lines to `write`. Then asserts that the thread that `end`
+/// returns has read all of them.
 fn write_lines(
     rng: &mut Rng,
     write: impl Fn(&mut Rng, &str) + Sync,
@@ -110,13 +113,13 @@ fn write_lines(
 
 const WRITERS: usize = 4;
 
-/// A pipe, and who reads it.
+/// Returns the end of a pipe to write to, and the thread that reads the other end.
 fn drained(rng: &mut Rng) -> (PipeWriter, JoinHandle<Vec<usize>>) {
     let (reader, writer) = pipe().expect("a pipe");
     (writer, lines(reader, WRITERS, Duration::from_micros(rng.below(3000) as u64)))
 }
 
-/// As `println!` does it, to an output that is blocked at times.
+/// Writes as `println!` does, through a locked `LineWriter`, to a pipe that is full at times.
 pub fn println(rng: &mut Rng) {
     let (to, drains) = drained(rng);
     let to = Mutex::new(Some(LineWriter::new(to)));
@@ -144,10 +147,10 @@ unsafe extern "C" {
 /// A file of C's.
 struct Stdio(*mut libc::FILE);
 
-// SAFETY: it has a lock.
+// SAFETY: a FILE has a lock of its own.
 unsafe impl Sync for Stdio {}
 
-/// The same by C's stdio, whose locks belong to threads.
+/// Writes through C's stdio, whose locks belong to threads.
 pub fn stdio(rng: &mut Rng) {
     let (to, drains) = drained(rng);
     // SAFETY: the descriptor is the file's from here on.
@@ -157,7 +160,8 @@ pub fn stdio(rng: &mut Rng) {
     let write = |rng: &mut Rng, line: &str| {
         let (first, second) = line.split_at(rng.below(line.len()));
         let [first, second] = [first, second].map(|part| CString::new(part).expect("no 0"));
-        // SAFETY: the file is open; the texts end with a 0; nothing parks while the lock is held.
+        // SAFETY: the file is open, the texts end with a 0, and nothing here parks while it holds
+        // the lock.
         unsafe {
             flockfile(file.0);
             assert!(libc::fputs(first.as_ptr(), file.0) >= 0);
@@ -175,7 +179,7 @@ pub fn stdio(rng: &mut Rng) {
         }
     };
     write_lines(rng, write, || {
-        // SAFETY: nobody writes any more.
+        // SAFETY: the goroutines that write have ended.
         assert_eq!(unsafe { libc::fclose(file.0) }, 0);
         drains
     });

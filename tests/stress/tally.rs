@@ -1,4 +1,5 @@
-//! What has been done: shows progress, and, when there is none, what there was before.
+//! Counts of what the scenarios have done. They show whether the stress makes progress, and, if it
+//! hangs, what it has done before.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

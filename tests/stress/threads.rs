@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// A thread sends to goroutines, receives from them, makes some, and wakes who waits.
+/// A thread sends to goroutines, receives from them, makes one, and wakes one that waits.
 pub fn outsiders(rng: &mut Rng) {
     let each = rng.up_to(50);
     let ledger = Ledger::new(2 * each);

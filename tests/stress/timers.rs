@@ -1,5 +1,5 @@
-//! Time: goroutines that sleep, waits that end too early for what they wait for, timers that are
-//! stopped and set anew while they fire.
+//! Time: goroutines that sleep, waits whose timeout may end first, timers that are stopped and
+//! reset while they fire.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::ledger::{Ledger, Token};
 use super::rng::Rng;
 use super::tally::{Op, count};
 
-/// Some microseconds, or none.
+/// Returns a random duration of less than 30 µs, which may be 0.
 fn short(rng: &mut Rng) -> Duration {
     Duration::from_nanos(rng.below(30_000) as u64)
 }
 
-/// Many that sleep, each a few times.
+/// Many goroutines, which sleep a few times each.
 pub fn naps(rng: &mut Rng) {
     let (sleepers, each) = (rng.up_to(100), rng.up_to(20));
     scope(|s| {
@@ -41,7 +41,7 @@ pub fn naps(rng: &mut Rng) {
     });
 }
 
-/// Senders and receivers of little patience: what a wait that is over hasn't sent, it has back.
+/// Senders and receivers with short timeouts. A send whose time is over gives its token back.
 pub fn impatient(rng: &mut Rng) {
     let (senders, receivers, each) = (rng.up_to(4), rng.up_to(4), rng.up_to(100));
     let ledger = Ledger::new(senders * each);
@@ -77,7 +77,7 @@ fn send(rng: &mut Rng, tx: &Sender<Token>, ledger: &std::sync::Arc<Ledger>) {
     count(Op::Send);
 }
 
-/// False if the channel is closed.
+/// Receives a token, perhaps with a timeout. Returns false if the channel is closed.
 fn receive(rng: &mut Rng, rx: &Receiver<Token>, ledger: &Ledger) -> bool {
     let token = match rng.below(3) {
         0 => rx.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -95,8 +95,8 @@ fn receive(rng: &mut Rng, rx: &Receiver<Token>, ledger: &Ledger) -> bool {
     true
 }
 
-/// A timer that several change: each time that it was set to ends once, by being received or by
-/// being replaced.
+/// A timer that several goroutines set and stop. Each time that the timer is set to ends once: the
+/// time is received, or the timer is stopped or reset before.
 pub fn fickle(rng: &mut Rng) {
     let (changers, each) = (rng.up_to(4), rng.up_to(100));
     let timer = Timer::new(short(rng));
@@ -125,7 +125,7 @@ pub fn fickle(rng: &mut Rng) {
     assert_eq!(made.into_inner(), ended.into_inner());
 }
 
-/// Permits that nobody waits long for, and a ticker that is dropped while it ticks.
+/// A semaphore with short timeouts, and a ticker that is dropped while it ticks.
 pub fn few_permits(rng: &mut Rng) {
     let (takers, each, permits) = (rng.up_to(6), rng.up_to(40), rng.up_to(3));
     let semaphore = Semaphore::new(permits);

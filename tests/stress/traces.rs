@@ -20,11 +20,11 @@ use gosched::{Builder, blocking, go, gomaxprocs, scope};
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// How many traces of a process are kept: reading them takes longer than writing them.
+/// How many traces of a process are kept. Reading them takes longer than writing them.
 const KEPT: usize = 8;
 
-/// A trace of some milliseconds, unless there is one already. Its writer may fail before, and
-/// another goroutine may end it.
+/// Records a trace for some milliseconds, unless another one is being recorded. Its writer may fail
+/// before, and another goroutine or a thread may stop it.
 pub fn cut(rng: &mut Rng) {
     let file = Kept::new();
     let room = if rng.one_in(4) { rng.below(1 << 20) } else { usize::MAX };
@@ -48,7 +48,7 @@ pub fn cut(rng: &mut Rng) {
     }
 }
 
-/// A recorder that is asked a few times, unless there is one already.
+/// Starts a flight recorder and writes its trace a few times, unless another one runs.
 pub fn flights(rng: &mut Rng) {
     let (age, bytes) = (Duration::from_micros(rng.below(20_000) as u64), rng.below(1 << 20));
     let mut recorder = FlightRecorder::new().min_age(age).max_bytes(bytes);
@@ -71,7 +71,8 @@ pub fn flights(rng: &mut Rng) {
     }
 }
 
-/// Tasks, regions, messages and labels of goroutines that park in between. Some of them fail.
+/// Goroutines that record tasks, regions, messages and labels, and yield in between. One region of
+/// each ends by a panic.
 pub fn annotations(rng: &mut Rng) {
     let errand = Task::new("errand");
     scope(|s| {
@@ -120,7 +121,7 @@ impl Write for Writer {
     }
 }
 
-/// A file that is kept when it is whole. Only then does it have its last name.
+/// A file that is removed, unless `keep` has given it its final name.
 struct Kept(PathBuf);
 
 impl Kept {

@@ -1,4 +1,5 @@
-//! Stopping the world, and changing how many P's it has; system calls; threads that wait.
+//! Goroutines that stop the world, change the number of P's, make system calls, or hold their P for
+//! long; and threads that wait as goroutines do.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,22 +17,22 @@ use crate::ledger::Ledger;
 use crate::rng::Rng;
 use crate::tally::{Op, count};
 
-/// Stops the world, in which nobody else does then.
+/// Stops the world, and asserts that no other goroutine has stopped it at the same time.
 pub fn stops(rng: &mut Rng) {
     static STOPPED: AtomicI32 = AtomicI32::new(0);
     for _ in 0..rng.up_to(5) {
         // SAFETY: on a goroutine, which doesn't park until it starts the world again.
         let w = unsafe { proc::stop_the_world(StwReason::Unknown) };
-        assert_eq!(STOPPED.fetch_add(1, Ordering::Relaxed), 0, "stopped by two");
+        assert_eq!(STOPPED.fetch_add(1, Ordering::Relaxed), 0, "two goroutines have stopped the world");
         count(Op::Stop);
-        assert_eq!(STOPPED.fetch_sub(1, Ordering::Relaxed), 1, "stopped by two");
-        // SAFETY: this goroutine has stopped it.
+        assert_eq!(STOPPED.fetch_sub(1, Ordering::Relaxed), 1, "two goroutines have stopped the world");
+        // SAFETY: this goroutine has stopped the world.
         unsafe { proc::start_the_world(w) };
         rng.pause();
     }
 }
 
-/// Has as many P's as it likes.
+/// Sets GOMAXPROCS to random values from 1 to 8.
 pub fn resizes(rng: &mut Rng) {
     for _ in 0..rng.up_to(5) {
         let n = rng.up_to(8);
@@ -42,7 +43,7 @@ pub fn resizes(rng: &mut Rng) {
     }
 }
 
-/// Has every P run a function.
+/// Runs a function on every P.
 pub fn safe_points(rng: &mut Rng) {
     static RAN: AtomicUsize = AtomicUsize::new(0);
     fn note(_: *mut P) {
@@ -58,7 +59,8 @@ pub fn safe_points(rng: &mut Rng) {
     }
 }
 
-/// Goroutines that block their threads, and come back with all that they had.
+/// Goroutines that block their threads in `blocking`. They return from it, or panic out of it, with
+/// their results.
 pub fn syscalls(rng: &mut Rng) {
     scope(|s| {
         for _ in 0..rng.up_to(6) {
@@ -104,7 +106,7 @@ pub fn guests(rng: &mut Rng) {
                     ledger.sent();
                     assert!(tx.send(ledger.token()).is_ok());
                     count(Op::Thread);
-                    ledger.received(rx.recv().expect("as many as there are asked for"));
+                    ledger.received(rx.recv().expect("there is a token for each receive"));
                 }
             })
         })
@@ -123,7 +125,7 @@ pub fn guests(rng: &mut Rng) {
     ledger.settle();
 }
 
-/// Goroutines that don't park for longer than a time slice: they stop at their checks.
+/// Goroutines that run for longer than a time slice without parking. They stop at their checks.
 pub fn hogs(rng: &mut Rng) {
     fn turn(n: u64) -> u64 {
         n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(7)

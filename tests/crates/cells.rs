@@ -1,4 +1,4 @@
-//! Cells, locks, queues and reclamation, which know each thread by a thread-local.
+//! Cells, locks, queues and memory reclamation, which identify a thread by a thread-local.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, LazyLock};
@@ -24,7 +24,8 @@ thread_local! {
 fn std_thread_locals(n: u64, pause: &dyn Fn()) -> String {
     LIST.with_borrow_mut(Vec::clear);
     for i in 0..20 {
-        // It stays borrowed meanwhile: nobody else may find it so.
+        // The list stays borrowed during the pause. If another goroutine had the same list, its
+        // borrow would panic.
         LIST.with_borrow_mut(|list| {
             list.push(n + i);
             pause();
@@ -62,7 +63,7 @@ fn scoped_tls_values(n: u64, pause: &dyn Fn()) -> String {
 
 static SWAPPED: LazyLock<arc_swap::ArcSwap<u64>> = LazyLock::new(|| arc_swap::ArcSwap::from_pointee(7));
 
-/// A load is a debt in a list of the thread's.
+/// A load records a debt in a list that belongs to the thread.
 fn arc_swap_loads(_: u64, pause: &dyn Fn()) -> String {
     let mut sum = 0;
     for _ in 0..10 {
@@ -75,8 +76,8 @@ fn arc_swap_loads(_: u64, pause: &dyn Fn()) -> String {
     sum.to_string()
 }
 
-/// A value is freed when nobody who was pinned may see it: a guard that is kept keeps the goroutine
-/// pinned.
+/// A value is freed when no thread that was pinned can still see it. A goroutine stays pinned as
+/// long as it keeps a guard.
 fn epoch_pins(n: u64, pause: &dyn Fn()) -> String {
     let shared = Atomic::new(n);
     let mut seen = Vec::new();
@@ -88,7 +89,7 @@ fn epoch_pins(n: u64, pause: &dyn Fn()) -> String {
         seen.push(!old.is_null());
         drop(crossbeam_epoch::pin());
         pause();
-        assert!(crossbeam_epoch::is_pinned(), "another one's guard was dropped");
+        assert!(crossbeam_epoch::is_pinned(), "the drop of another guard has unpinned the goroutine");
     }
     format!("{seen:?} {}", crossbeam_epoch::is_pinned())
 }
@@ -108,7 +109,8 @@ fn channel_of_crossbeam(n: u64, pause: &dyn Fn()) -> String {
     sum.to_string()
 }
 
-/// A lock that many wait for, in a queue of each thread's.
+/// A lock that many wait for: a waiter's place in the queue is a thread-local. And a reentrant
+/// lock, which knows its owner by a thread-local.
 fn parking_lot_locks(n: u64, pause: &dyn Fn()) -> String {
     static SHARED: parking_lot::Mutex<u64> = parking_lot::Mutex::new(0);
     static AGAIN: parking_lot::ReentrantMutex<Cell<u64>> = parking_lot::ReentrantMutex::new(Cell::new(0));

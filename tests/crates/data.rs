@@ -1,4 +1,4 @@
-//! Parsers, formats, a database and a protocol, with caches that are a thread's.
+//! Parsers, formats, a database and a protocol, which keep caches in thread-locals.
 
 use std::io::{Cursor, Read, Write};
 use std::sync::{Arc, LazyLock};
@@ -21,7 +21,7 @@ works! {
 static WORDS: LazyLock<regex::Regex> =
     LazyLock::new(|| regex::Regex::new(r"(?<word>\pL+)-(?<n>\d+)").unwrap());
 
-/// Each thread has memory of its own for the search.
+/// A search uses memory that belongs to the thread.
 fn regex_of_all(n: u64, pause: &dyn Fn()) -> String {
     let text = format!("wörter-{n} und mehr-{} x-y", n + 1);
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ fn serde_json_of_a_thread(n: u64, pause: &dyn Fn()) -> String {
     value.to_string()
 }
 
-/// The time zone is in a cache of the thread's.
+/// The time zone is cached in a thread-local.
 fn chrono_of_the_local_time(n: u64, pause: &dyn Fn()) -> String {
     let time = Local.timestamp_opt(n as i64 * 86_400, 0).unwrap();
     pause();
@@ -76,7 +76,7 @@ fn sqlite_in_memory(n: u64, pause: &dyn Fn()) -> String {
     format!("{:?}", rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap())
 }
 
-/// Both sides of TLS.
+/// The configurations of both sides of a TLS connection.
 struct Sides {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,

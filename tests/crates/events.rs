@@ -1,4 +1,4 @@
-//! The scheduler's events, among those of tracing.
+//! The scheduler's events, as a subscriber of the tracing crate gets them.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -26,7 +26,7 @@ impl Visit for Fields {
     }
 }
 
-/// All events of the scheduler.
+/// A layer that collects all events of the scheduler.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Fields>>>);
 
@@ -42,7 +42,7 @@ impl<S: Subscriber> Layer<S> for Told {
 }
 
 impl Told {
-    /// The events of a goroutine, with the reasons of its waits.
+    /// Returns the names of a goroutine's events, with the reasons of its waits.
     fn of(&self, goid: u64) -> Vec<String> {
         let text = |fields: &Fields| {
             let reason = fields.0.get("reason").map_or(String::new(), |reason| format!(" {reason}"));
@@ -53,7 +53,7 @@ impl Told {
     }
 }
 
-/// Panics at the first event.
+/// A layer that panics at the first event.
 struct PanicsOnce(AtomicBool);
 
 impl<S: Subscriber> Layer<S> for PanicsOnce {

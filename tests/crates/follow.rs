@@ -1,4 +1,5 @@
-//! Spans and log lines follow the goroutine that is in them, and no other.
+//! A span belongs to the goroutine that has entered it, on whichever thread the goroutine runs, and
+//! to no other. So the goroutine's log lines show its own spans.
 
 use std::fmt;
 use std::io::Write;
@@ -41,8 +42,8 @@ where
     }
 }
 
-/// Counts the events. Notes the spans around them, from the outermost on, that another goroutine
-/// made.
+/// A layer that counts the events. It also notes each span around an event that another goroutine
+/// than the event's has made.
 #[derive(Default)]
 struct Owners {
     events: AtomicUsize,
@@ -67,7 +68,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for &'static Owners {
     }
 }
 
-/// What each goroutine logs, in which spans. It waits in all kinds of ways in between.
+/// The spans and the message of each line that a goroutine logs. It parks in several ways between
+/// them.
 const SAID: [(&str, &str); 6] = [
     ("request", "has yielded"),
     ("request:query", "has received"),
@@ -102,7 +104,7 @@ fn request(n: u64, next: &Sender<u64>, previous: &Receiver<u64>, lock: &sync::Mu
     info!(n, "ends");
 }
 
-/// The lines of goroutine `goid`, which is the `n`th.
+/// Returns the lines that goroutine `goid` must log, which is the `n`th.
 fn expected(goid: u64, n: u64) -> Vec<String> {
     let line = |(spans, message): &(&str, &str)| {
         let spans: Vec<String> = spans.split(':').map(|span| format!("{span}{{n={n}}}")).collect();
@@ -121,7 +123,7 @@ fn lines_have_the_spans_of_who_wrote_them() {
         let all = tracing_subscriber::registry().with(owners).with(fmt.event_format(format));
         subscriber::set_global_default(all).unwrap();
 
-        // A ring: each sends to the next one.
+        // Goroutine `n` sends to the next one, and the last one sends to the first.
         let (sends, mut receives): (Vec<_>, Vec<_>) = (0..GOROUTINES).map(|_| bounded(1)).unzip();
         receives.rotate_right(1);
         let lock = Arc::new(sync::Mutex::new(0));
@@ -180,7 +182,7 @@ fn a_span_that_is_handed_over_goes_on() {
                 })
             })
             .collect();
-        // The goroutines are still in it.
+        // The goroutines still hold the span.
         drop(request);
         for query in queries {
             let (inside, after) = query.join().unwrap();
@@ -215,7 +217,7 @@ fn goroutines_begin_in_the_span_of_who_made_them() {
                 })
             })
             .collect();
-        // The goroutines are still in it.
+        // The goroutines still hold the span.
         drop(request);
         for query in queries {
             let (at_first, inside, at_last) = query.join().unwrap();
@@ -227,7 +229,7 @@ fn goroutines_begin_in_the_span_of_who_made_them() {
     });
 }
 
-/// Counts the spans that have been closed.
+/// A layer that counts the spans that have been closed.
 struct Closed(&'static AtomicUsize);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Closed {
@@ -274,7 +276,7 @@ fn who_shares_thread_locals_begins_in_no_span() {
         subscriber::set_global_default(Registry::default()).unwrap();
         gosched::tracing::inherit_spans();
         let request = info_span!("request").entered();
-        // SAFETY: it doesn't wait.
+        // SAFETY: `spans` doesn't park, so it keeps no reference to a thread-local across a park.
         let lean = unsafe { Builder::new().shared_locals() };
         assert!(lean.go(spans).unwrap().join().unwrap().is_empty());
         assert_eq!(spans(), ["request"]);

@@ -1,9 +1,10 @@
-//! Crates that live on thread-locals: a goroutine with thread-locals of its own gets from each what
-//! a thread gets, wherever it goes on.
+//! Tests of crates that depend on thread-locals. On a goroutine with thread-locals of its own, a
+//! crate must behave as on a thread, even if the goroutine goes on on another thread.
 //!
-//! What a crate is used for is a function of a number, the same on threads and on goroutines, which
-//! lets others run between any two calls of the crate. All of it is safe code, but that a goroutine
-//! is made that shares thread-locals.
+//! A test is a function that uses a crate, and whose result depends on a number only. It lets
+//! others run between calls of the crate. It is called on threads and on goroutines, and the
+//! results must be the same. All tests are safe code, except that one makes a goroutine that shares
+//! thread-locals.
 
 #![deny(unsafe_code)]
 
@@ -16,12 +17,12 @@ mod random;
 mod settings;
 mod spans;
 
-/// Uses a crate; `pause` lets others run, and may go on on another thread. The result is a function
-/// of `n`.
+/// A function that uses a crate. It calls `pause` to let others run; a goroutine may go on on
+/// another thread after that. The result depends on `n` only.
 type Work = fn(n: u64, pause: &dyn Fn()) -> String;
 
-/// Lists the functions of a module that use a crate: each is a test, in a process of its own for
-/// each setting.
+/// Lists the [`Work`] functions of a module. Each becomes a test, which runs in a process of its
+/// own for each setting.
 macro_rules! works {
     ($($name:ident)*) => {
         mod tests {

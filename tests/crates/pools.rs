@@ -1,4 +1,5 @@
-//! Executors and pools, which know whom they run by a thread-local; and stacks, whose limit is one.
+//! Executors and pools, which keep what they run in a thread-local; and `stacker`, which keeps the
+//! limit of the stack in one.
 
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ fn futures_local_pool(n: u64, pause: &dyn Fn()) -> String {
     format!("{all:?} {}", futures::executor::block_on(async { n }))
 }
 
-/// A stack of its own, which is none of the goroutine's.
+/// Runs on a stack that `stacker` allocates, which isn't the goroutine's.
 fn stacker_grows(n: u64, pause: &dyn Fn()) -> String {
     let sum = stacker::grow(256 << 10, || {
         pause();

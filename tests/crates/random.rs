@@ -1,4 +1,4 @@
-//! Sources of randomness, of which each thread has one.
+//! Random number generators, most of which are thread-locals.
 
 use std::io::{Read, Seek, Write};
 
@@ -23,7 +23,7 @@ fn rand_of_a_seed(n: u64, pause: &dyn Fn()) -> String {
     format!("{:?}", [draw(), draw(), draw()])
 }
 
-/// No two draws are equal, whoever else draws.
+/// No two draws are equal, whatever other goroutines draw.
 fn rand_of_the_thread(_: u64, pause: &dyn Fn()) -> String {
     let mut rng = rand::rng();
     let mut draws: Vec<u64> = (0..50)
@@ -37,7 +37,7 @@ fn rand_of_the_thread(_: u64, pause: &dyn Fn()) -> String {
     draws.len().to_string()
 }
 
-/// The thread's own generator, which starts with a seed here, goes on as nobody else's.
+/// The thread's generator gets a seed here, and its sequence isn't disturbed by other goroutines.
 fn fastrand_of_a_seed(n: u64, pause: &dyn Fn()) -> String {
     fastrand::seed(n);
     let draw = || {

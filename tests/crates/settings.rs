@@ -11,25 +11,25 @@ use gosched::Builder;
 
 use crate::Work;
 
-/// The environment variable that names the setting in a process where a crate is used.
+/// An environment variable, set in a process that runs one test under one setting.
 const USED: &str = "GOSCHED_CRATES_USED";
 
-/// How many goroutines use it.
+/// How many goroutines use the crate, each with its own number.
 const GOROUTINES: u64 = 1000;
 
-/// How many threads do the same.
+/// How many threads use the crate, with the same numbers.
 const THREADS: u64 = 4;
 
-/// Stack enough for any of the crates.
+/// The size of a goroutine's stack, which is enough for each of the crates.
 const STACK: usize = 512 << 10;
 
-/// Uses a crate, on threads and on goroutines, in a process for each number of P's.
+/// Compares the results of `work` on threads and on goroutines, in a process for each setting.
 pub fn each(path: &str, work: Work) {
     in_processes(path, &[("1", "detach=2"), ("2", ""), ("8", "")], || compare(work));
 }
 
-/// Runs `test` in a process for each number of P's and `GODEBUG`. The process finds it by `path`
-/// and comes here again.
+/// Runs `test` in a process for each setting: the number of P's, and `GODEBUG`. The process finds
+/// the test by `path`, and calls this function again, which then calls `test`.
 pub fn in_processes(path: &str, settings: &[(&str, &str)], test: impl FnOnce()) {
     if env::var_os(USED).is_some() {
         return test();
@@ -45,7 +45,7 @@ pub fn in_processes(path: &str, settings: &[(&str, &str)], test: impl FnOnce()) 
     }
 }
 
-/// Uses the crate on threads, and on goroutines.
+/// Calls `work` on threads and then on goroutines, and compares the results.
 fn compare(work: Work) {
     let expected = Arc::new(on_threads(work));
     gosched::run(|| on_goroutines(work, expected));
@@ -66,7 +66,7 @@ fn on_threads(work: Work) -> Vec<String> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Fails unless each goroutine has the thread's result.
+/// Fails unless each goroutine has the result that a thread had for the same number.
 fn on_goroutines(work: Work, expected: Arc<Vec<String>>) {
     let goroutines: Vec<_> = (0..GOROUTINES)
         .map(|n| {

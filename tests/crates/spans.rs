@@ -1,4 +1,4 @@
-//! Logs, spans and errors: what is said where a thread is.
+//! Logs, spans, errors and panics, which depend on what the thread is doing.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, Once};
@@ -20,7 +20,7 @@ works! {
     panics_that_are_caught
 }
 
-/// The names of the spans that the caller is in, from the innermost on.
+/// Returns the names of the spans that the caller is in, the innermost first.
 pub fn spans() -> Vec<String> {
     tracing::dispatcher::get_default(|dispatch| {
         let registry = dispatch.downcast_ref::<Registry>().expect("the registry is the subscriber");
@@ -30,7 +30,7 @@ pub fn spans() -> Vec<String> {
     })
 }
 
-/// The one subscriber of all.
+/// Spans of the global subscriber.
 fn tracing_spans(n: u64, pause: &dyn Fn()) -> String {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| subscriber::set_global_default(tracing_subscriber::registry()).unwrap());
@@ -52,7 +52,7 @@ fn tracing_spans(n: u64, pause: &dyn Fn()) -> String {
     format!("{seen:?}")
 }
 
-/// Lines of a subscriber.
+/// A writer that collects the lines of a subscriber.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -80,7 +80,7 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// A subscriber of this thread alone.
+/// Lines of a subscriber that is the default of this thread only.
 fn tracing_of_a_scope(n: u64, pause: &dyn Fn()) -> String {
     let lines = Lines::default();
     let layer = tracing_subscriber::fmt::layer().with_writer(lines.clone()).without_time().with_ansi(false);
@@ -95,7 +95,7 @@ fn tracing_of_a_scope(n: u64, pause: &dyn Fn()) -> String {
     lines.text()
 }
 
-/// It formats in a buffer of the thread's.
+/// env_logger formats a line in a buffer that belongs to the thread.
 fn log_by_env_logger(n: u64, pause: &dyn Fn()) -> String {
     static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static INSTALLED: Once = Once::new();
@@ -115,7 +115,7 @@ fn log_by_env_logger(n: u64, pause: &dyn Fn()) -> String {
         builder.filter_level(log::LevelFilter::Info).format(|to, record| writeln!(to, "{}", record.args()));
         builder.target(env_logger::Target::Pipe(Box::new(Store))).init();
     });
-    /// Logs while it is formatted.
+    /// A value that logs while it is formatted.
     struct Nested<'a>(u64, &'a dyn Fn());
     impl std::fmt::Display for Nested<'_> {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -147,7 +147,7 @@ fn anyhow_backtraces(n: u64, pause: &dyn Fn()) -> String {
     format!("{error:#} {captured}")
 }
 
-/// How many panics a thread is in is a thread-local.
+/// std counts a thread's panics in a thread-local.
 fn panics_that_are_caught(n: u64, pause: &dyn Fn()) -> String {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {})));

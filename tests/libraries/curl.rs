@@ -1,4 +1,4 @@
-//! libcurl: its easy interface, which blocks the thread in `poll`.
+//! libcurl's easy interface, which blocks the thread in `poll`.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::net::SocketAddr;
@@ -35,19 +35,19 @@ unsafe extern "C" {
     fn curl_easy_strerror(code: Code) -> *const c_char;
 }
 
-/// Takes a piece of a body.
+/// Appends a piece of a body to the Vec `to`.
 unsafe extern "C" fn take(from: *const u8, size: usize, n: usize, to: *mut c_void) -> usize {
-    // SAFETY: `fetch` passes a Vec; `from` has `size * n` bytes.
+    // SAFETY: `fetch` passes a Vec, and libcurl passes `size * n` bytes.
     unsafe { (*to.cast::<Vec<u8>>()).extend_from_slice(slice::from_raw_parts(from, size * n)) };
     size * n
 }
 
-/// The calls of one goroutine, through one handle and so over one connection.
+/// A handle of libcurl's, which makes its calls over one connection.
 struct Easy(*mut c_void);
 
 impl Easy {
     fn new() -> Easy {
-        // SAFETY: it was initialized by `begin`.
+        // SAFETY: `begin` has initialized libcurl.
         let curl = unsafe { curl_easy_init() };
         assert!(!curl.is_null());
         Easy(curl)
@@ -63,9 +63,9 @@ impl Easy {
         // ends.
         let code = unsafe {
             curl_easy_setopt(self.0, URL, url.as_ptr());
-            // The environment's proxy is of no use for this machine.
+            // Overrides a proxy of the environment's, which can't reach this machine's server.
             curl_easy_setopt(self.0, PROXY, c"".as_ptr());
-            // Its documentation asks for this in a program with several threads: no SIGALRM.
+            // No SIGALRM: libcurl's documentation asks for this in a program with several threads.
             curl_easy_setopt(self.0, NOSIGNAL, 1 as c_long);
             curl_easy_setopt(self.0, TIMEOUT, 100 as c_long);
             curl_easy_setopt(self.0, WRITEFUNCTION, take);
@@ -76,10 +76,10 @@ impl Easy {
             }
             curl_easy_perform(self.0)
         };
-        // SAFETY: a text that is never freed.
+        // SAFETY: libcurl returns a text that is never freed.
         let message = unsafe { CStr::from_ptr(curl_easy_strerror(code)) };
         assert_eq!(code, 0, "{url:?}: {message:?}");
-        // SAFETY: a place for a long.
+        // SAFETY: this information is a long, and `status` has room for it.
         unsafe { curl_easy_getinfo(self.0, RESPONSE_CODE, &raw mut status) };
         assert_eq!(status, 200, "{url:?}");
         received
@@ -88,14 +88,14 @@ impl Easy {
 
 impl Drop for Easy {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: the handle is this value's own, and isn't used any more.
         unsafe { curl_easy_cleanup(self.0) };
     }
 }
 
 /// Starts the server, and goroutines that call `f` with a handle, the address and a number.
 fn begin(f: fn(&Easy, SocketAddr, usize)) {
-    // SAFETY: nobody else uses it yet.
+    // SAFETY: no other thread uses libcurl yet.
     assert_eq!(unsafe { curl_global_init(GLOBAL_DEFAULT) }, 0);
     let address = serve();
     scope(|s| {

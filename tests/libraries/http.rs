@@ -1,4 +1,4 @@
-//! An HTTP server on threads of std: what the clients talk to.
+//! An HTTP server on threads of std, for the clients that are tested.
 
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,33 +7,34 @@ use std::time::Duration;
 
 use crate::settings::bytes;
 
-/// How long the server thinks in the middle of a response.
+/// How long the server pauses in the middle of a response.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What there is at the path `/n`.
+/// Returns the body that the server has at the path `/n`.
 pub fn body(n: usize) -> Vec<u8> {
     bytes(n, n * 7919 % 100_000)
 }
 
-/// Begins to serve: GET gets what there is, POST gets its own body back.
+/// Starts the server. It answers a GET with [`body`], and a POST with the body that was posted.
 pub fn serve() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
         for stream in listener.incoming() {
             let stream = stream.expect("a connection");
-            // Nobody waits for an acknowledgment before the body.
+            // The body is sent at once, and doesn't wait until the head is acknowledged.
             stream.set_nodelay(true).expect("it can be set");
-            // A client may be gone.
+            // An error ends the thread, because a client may close its connection.
             thread::spawn(move || while answer(&stream).is_ok_and(|more| more) {});
         }
     });
     address
 }
 
-/// Answers the next request of a connection. False if there is none.
+/// Answers the next request of a connection. Returns false if there is none.
 fn answer(mut stream: &TcpStream) -> Result<bool> {
-    // The next request comes after the response: nothing of it is lost in the buffer.
+    // The client sends its next request after this response. So none of it is in this buffer, and
+    // lost with it.
     let mut lines = BufReader::new(stream);
     let mut request = String::new();
     if lines.read_line(&mut request)? == 0 {

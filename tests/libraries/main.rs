@@ -1,12 +1,12 @@
-//! Libraries that don't expect a signal: nothing fails on goroutines whose threads get signals all
-//! the time.
+//! Tests of libraries that don't expect signals. They must not fail on goroutines whose threads get
+//! signals all the time.
 //!
-//! A signal ends some system calls with EINTR, even where handlers are installed with `SA_RESTART`:
-//! sleeps, polls, and reads and writes with a timeout. Their caller has to begin again. A test does
-//! so only where the library's documentation asks for it, and then says so.
+//! A signal ends some system calls with EINTR, even if its handler is installed with `SA_RESTART`:
+//! sleeps, polls, and reads and writes of sockets with a timeout. The caller has to repeat such a
+//! call. A test does so only where the library's documentation asks for it, and then says so.
 //!
-//! A goroutine that has lost its P gets no more signals until it has one again. So each goroutine
-//! comes to a point where it gets one, between what it does.
+//! A goroutine that has lost its P gets no more signals until it has a P again. So each goroutine
+//! yields between its calls of the library.
 
 mod curl;
 mod http;
@@ -19,8 +19,8 @@ mod std_waits;
 mod ureq_calls;
 mod zlib;
 
-/// Lists the tests of a module: each is run on a goroutine of a process of its own, with each of
-/// the settings.
+/// Lists the tests of a module. Each runs on a goroutine, in a process of its own for each of the
+/// settings.
 macro_rules! tests {
     ($($name:ident)*) => {
         mod tests {

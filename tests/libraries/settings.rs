@@ -8,25 +8,26 @@ use std::process::{self, Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The environment variable of a process in which one test runs under one setting. It names the
-/// sender of the signals.
+/// An environment variable, set in a process that runs one test under one setting. Its value names
+/// the sender of the signals.
 const SENDER: &str = "GOSCHED_LIBRARIES_SENDER";
 
-/// The runtime itself sends a signal to each thread that has a P, each 20 µs, and takes the P.
+/// The sender is the runtime: every 20 µs it sends a signal to each thread that has a P, and takes
+/// the P.
 const RUNTIME: (&str, &str) = ("runtime", "detach=2");
 
-/// A thread sends to all threads of the process, also to those without a P and those that aren't
-/// the runtime's. That is worse than any setting of the runtime.
+/// The sender is a thread, which sends to all threads of the process: also to those without a P,
+/// and to those that aren't the runtime's. No setting of the runtime sends more signals.
 const THREAD: (&str, &str) = ("thread", "detach=3");
 
-/// How long the thread waits between two rounds.
+/// How long that thread sleeps between two rounds.
 const EACH: Duration = Duration::from_micros(20);
 
-/// Only a process that hangs takes longer.
+/// The longest time for a process. Only one that hangs takes longer.
 const TIME_LIMIT: Duration = Duration::from_secs(100);
 
-/// Runs the test of this path in a process for each setting. Each process comes here again and
-/// calls it.
+/// Runs a test in a process for each setting. The process finds the test by `path`, and calls this
+/// function again, which then calls `test`.
 pub fn each(path: &str, test: fn()) {
     match env::var(SENDER) {
         Ok(sender) => {
@@ -52,19 +53,19 @@ fn in_process(path: &str, settings: &[(&str, &str)]) {
     let since = Instant::now();
     let mut child = Command::new(env::current_exe().expect("this binary has a path"))
         .args(["--exact", name, "--nocapture", "--test-threads", "1"])
-        // A C library may have large frames.
+        // The frames of a C library may be large.
         .env("GOSCHED_STACK_SIZE", (1 << 20).to_string())
         .envs(settings.iter().copied())
         .spawn()
         .expect("a process can be made");
     match end(&mut child) {
         Some(status) => assert!(status.success(), "{name}, {settings:?}: {status}"),
-        None => panic!("{name}, {settings:?}: hangs, and is killed"),
+        None => panic!("{name}, {settings:?}: the process hangs, and was killed"),
     }
     eprintln!("{name}, {settings:?}: {:?}", since.elapsed());
 }
 
-/// How a process ends; None if it had to be killed.
+/// Waits for a process and returns its status. Kills it after the time limit, and returns None.
 fn end(child: &mut Child) -> Option<ExitStatus> {
     let since = Instant::now();
     while since.elapsed() < TIME_LIMIT {
@@ -77,7 +78,7 @@ fn end(child: &mut Child) -> Option<ExitStatus> {
     None
 }
 
-/// Sends SIGURG to all threads but this, for ever.
+/// Sends SIGURG to all threads but this one, again and again. Never returns.
 fn send_to_all() {
     // SAFETY: no memory is passed.
     let (process, this) = unsafe { (libc::getpid(), libc::gettid()) };
@@ -93,7 +94,7 @@ fn send_to_all() {
     }
 }
 
-/// A folder that is removed at the end.
+/// A folder that is removed with all its files when the value is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -114,7 +115,7 @@ impl Drop for Folder {
     }
 }
 
-/// Bytes without a pattern, different for each `n`.
+/// Returns `length` bytes without a pattern, which differ for each `n`.
 pub fn bytes(n: usize, length: usize) -> Vec<u8> {
     let mut x = n as u64 + 1;
     (0..length)

@@ -1,4 +1,4 @@
-//! SQLite: a database in a file, and a connection for each goroutine.
+//! SQLite, with a database in a file and a connection for each goroutine.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
@@ -38,24 +38,27 @@ struct Db(*mut c_void);
 impl Db {
     fn open(path: &CStr) -> Db {
         let mut db = ptr::null_mut();
-        // SAFETY: a path, and a place for the connection.
+        // SAFETY: passes a path, and a place for the connection.
         let code = unsafe { sqlite3_open(path.as_ptr(), &mut db) };
         assert_eq!(code, OK, "it can be opened");
-        // SAFETY: it is open.
+        // SAFETY: the connection is open.
         unsafe { sqlite3_busy_timeout(db, 20) };
         Db(db)
     }
 
-    /// Does one statement once: its code, and the first column of its first row.
+    /// Executes a statement, without a retry. Returns SQLite's code, and the first column of the
+    /// first row.
     fn step(&self, sql: &str) -> (c_int, Option<String>) {
         let text = CString::new(sql).expect("no 0");
         let mut statement = ptr::null_mut();
-        // SAFETY: the connection is open; the text ends with a 0; places for what is returned.
+        // SAFETY: the connection is open, the text ends with a 0, and `statement` is a place for
+        // what is returned.
         let code = unsafe { sqlite3_prepare_v2(self.0, text.as_ptr(), -1, &mut statement, ptr::null_mut()) };
         if code != OK {
             return (code, None);
         }
-        // SAFETY: it was prepared; a column's text lives until the next call, and is copied before.
+        // SAFETY: the statement was prepared. A column's text lives until the next call, and is
+        // copied before.
         unsafe {
             let mut code = sqlite3_step(statement);
             let mut text = None;
@@ -71,19 +74,20 @@ impl Db {
         }
     }
 
-    /// Does one statement, and returns the first column of its first row.
+    /// Executes a statement until it isn't busy, and returns the first column of its first row.
     ///
-    /// The caller has to repeat what was busy (sqlite.org/rescode.html#busy): that is also what
-    /// SQLite makes of a lock that a signal interrupted, and its busy timeout counts the sleeps
-    /// that it has begun, not their time.
+    /// SQLite's documentation asks the caller to repeat a statement that returns BUSY
+    /// (sqlite.org/rescode.html#busy). SQLite returns it also for a lock that a signal interrupted.
+    /// And its busy timeout counts the sleeps that it has begun, not their time, so signals shorten
+    /// the timeout.
     fn run(&self, sql: &str) -> Option<String> {
         loop {
             match self.step(sql) {
                 (DONE, text) => return text,
                 (BUSY, _) => yield_now(),
                 (code, _) => {
-                    // SAFETY: the connection is open; its message is printed before anything else
-                    // is called.
+                    // SAFETY: the connection is open, and its message is printed before the next
+                    // call.
                     let message = unsafe { CStr::from_ptr(sqlite3_errmsg(self.0)) };
                     panic!("{sql}: {code}: {message:?}");
                 }
@@ -94,7 +98,7 @@ impl Db {
 
 impl Drop for Db {
     fn drop(&mut self) {
-        // SAFETY: it is open, and nobody uses it any more.
+        // SAFETY: the connection is open, and isn't used any more.
         assert_eq!(unsafe { sqlite3_close(self.0) }, OK, "it can be closed");
     }
 }
@@ -103,12 +107,12 @@ const WRITERS: usize = 4;
 const TRANSACTIONS: usize = 100;
 const ENTRIES: usize = 20;
 
-/// What is in an entry.
+/// Returns the amount of an entry.
 fn amount(writer: usize, transaction: usize, entry: usize) -> usize {
     writer * 1_000_000 + transaction * 1000 + entry
 }
 
-/// One in five is given up.
+/// Returns whether a transaction is committed. One in five is rolled back.
 fn is_kept(transaction: usize) -> bool {
     transaction % 5 != 4
 }
@@ -128,7 +132,7 @@ fn write(path: &CStr, writer: usize) {
     }
 }
 
-/// Whatever is seen is the whole of some transactions.
+/// Asserts that a reader sees all entries of a transaction, or none.
 fn read(path: &CStr) {
     let db = Db::open(path);
     for _ in 0..TRANSACTIONS {

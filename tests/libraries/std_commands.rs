@@ -1,4 +1,4 @@
-//! std's processes.
+//! Processes of `std::process`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -22,15 +22,15 @@ fn outputs() {
     });
 }
 
-/// A process that waits, and writes to both outputs more than a pipe has room for, and one that
-/// writes what it reads.
+/// Runs a process that sleeps, and writes to both outputs, to stderr more than a pipe has room for.
+/// Then runs one that writes what it reads.
 fn one(n: usize) {
     let script = format!("sleep 0.01; head -c 100000 /dev/zero >&2; head -c {n}00 /dev/zero; exit {}", n % 7);
     let output = Command::new("sh").args(["-c", &script]).output().expect("it can be run");
     assert_eq!(output.status.code(), Some((n % 7) as i32));
     assert_eq!((output.stderr.len(), output.stdout.len()), (100_000, n * 100));
     yield_now();
-    // A pipe has room for it.
+    // A pipe has room for all of the data.
     let data = bytes(n, 30_000);
     let mut cat = Command::new("cat");
     let mut child = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it can be run");

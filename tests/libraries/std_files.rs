@@ -1,4 +1,4 @@
-//! std's files.
+//! Files of `std::fs`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};

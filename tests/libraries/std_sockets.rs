@@ -1,4 +1,4 @@
-//! std's sockets, with timeouts.
+//! Sockets of `std::net`, with timeouts.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -13,7 +13,7 @@ crate::tests! { echoes datagrams connections nothing_comes }
 
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// A server on threads of std, which sends back what comes, slowly.
+/// Starts a server on threads of std. It sends back slowly what it receives.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -62,8 +62,8 @@ fn echoes() {
 }
 
 /// Repeats a call that a signal ends. SA_RESTART doesn't apply to sockets with a timeout, so `recv`
-/// returns EINTR. The documentation of `read` asks to repeat the call; that of `recv` doesn't
-/// mention it.
+/// fails with EINTR. The documentation of `read` asks the caller to repeat the call; that of `recv`
+/// doesn't mention EINTR.
 fn again<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     loop {
         match call() {
@@ -113,8 +113,8 @@ fn connections() {
     });
 }
 
-/// Each call begins its timeout anew after a signal. So the test asks for the rest of the time when
-/// it calls again.
+/// Reads from a silent server until the timeout is over. A read that is repeated after a signal
+/// starts its timeout anew, so the test sets the timeout to the time that is left.
 fn nothing_comes() {
     let address = echo();
     on_goroutines(|_| {
@@ -130,7 +130,7 @@ fn nothing_comes() {
                 }
             };
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
-            // The kernel counts in ticks.
+            // The kernel counts in ticks, so a read may end early by at most one.
             assert!(Instant::now() + Duration::from_millis(10) >= until);
             yield_now();
         }

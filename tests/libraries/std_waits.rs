@@ -1,4 +1,4 @@
-//! std's waits with a time: none ends before it, or never.
+//! std's sleeps, and its waits with a timeout. None ends before its time, or hangs.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex};
@@ -12,7 +12,7 @@ crate::tests! { sleeps timeouts wakeups }
 const GOROUTINES: usize = 6;
 const TURNS: u32 = 30;
 
-/// A few milliseconds.
+/// Returns a time of less than 4 ms.
 fn time(turn: u32) -> Duration {
     Duration::from_micros(u64::from(turn) * 137 % 4000)
 }
@@ -56,7 +56,7 @@ fn timeouts() {
     });
 }
 
-/// A thread wakes who waits.
+/// A thread wakes a goroutine before its timeout is over.
 fn wakeups() {
     on_goroutines(|turn| {
         let (tx, rx) = channel();

@@ -1,4 +1,4 @@
-//! ureq: a client with std's sockets and their timeouts.
+//! ureq, an HTTP client that uses std's sockets and their timeouts.
 
 use std::time::Duration;
 

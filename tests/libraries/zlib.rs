@@ -1,4 +1,4 @@
-//! zlib: its files, which zlib itself reads and writes.
+//! zlib's files, which zlib itself reads and writes.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fs::File;
@@ -27,20 +27,20 @@ struct Gz(*mut c_void);
 
 impl Gz {
     fn open(path: &CStr, mode: &CStr) -> Gz {
-        // SAFETY: texts that end with a 0.
+        // SAFETY: both texts end with a 0.
         let file = unsafe { gzopen(path.as_ptr(), mode.as_ptr()) };
         assert!(!file.is_null(), "{path:?} can be opened");
         Gz(file)
     }
 
     fn of(fd: OwnedFd, mode: &CStr) -> Gz {
-        // SAFETY: the descriptor is zlib's from here on; a text that ends with a 0.
+        // SAFETY: zlib owns the descriptor from here on, and the text ends with a 0.
         let file = unsafe { gzdopen(fd.into_raw_fd(), mode.as_ptr()) };
         assert!(!file.is_null(), "a descriptor can be opened");
         Gz(file)
     }
 
-    /// Writes all, in pieces, and closes.
+    /// Writes all the data in pieces, and closes the file.
     fn write(self, data: &[u8]) {
         for piece in data.chunks(10_000) {
             // SAFETY: `piece` has `piece.len()` bytes.
@@ -51,7 +51,7 @@ impl Gz {
         self.close();
     }
 
-    /// Reads all, in pieces, and closes.
+    /// Reads all the data in pieces, and closes the file.
     fn read(self) -> Vec<u8> {
         let (mut data, mut piece) = (Vec::new(), [0; 7000]);
         loop {
@@ -69,12 +69,12 @@ impl Gz {
     }
 
     fn close(self) {
-        // SAFETY: it is open, and gone after this.
+        // SAFETY: the file is open, and `self` isn't used any more.
         assert_eq!(unsafe { gzclose(self.0) }, 0);
     }
 }
 
-/// Data of which half can be compressed.
+/// Returns data of which half can be compressed.
 fn data(n: usize) -> Vec<u8> {
     [bytes(n, 150_000), b"again and ".repeat(15_000)].concat()
 }
@@ -96,11 +96,12 @@ fn files() {
     });
 }
 
-/// A slow thread has the other end of each pipe, so that reads and writes wait.
+/// zlib writes to a pipe, and reads from one. The other end of each belongs to a slow thread, so
+/// zlib's reads and writes wait.
 fn pipes() {
     fn slowly(mut from: impl Read, mut to: impl Write) {
         let mut piece = [0; 20_000];
-        // SA_RESTART begins these reads again, so none returns EINTR.
+        // SA_RESTART restarts these reads, so none fails with EINTR.
         while let n @ 1.. = from.read(&mut piece).expect("it can be read") {
             thread::sleep(Duration::from_millis(2));
             to.write_all(&piece[..n]).expect("it can be written");

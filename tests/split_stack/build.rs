@@ -1,16 +1,16 @@
 //! Compiles the C of this package, with gcc and with clang, in several *flavours*: optimisation
 //! levels, each with the kinds of control-flow protection that the compiler knows. `src/cases.rs`
-//! finds them in the program.
+//! finds the compiled cases in the program.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The levels; `o2fp` keeps frame pointers.
+/// The optimisation levels: a name, the number, and whether frame pointers are kept.
 const LEVELS: [(&str, u32, bool); 5] =
     [("o0", 0, false), ("o1", 1, false), ("o2", 2, false), ("o2fp", 2, true), ("o3", 3, false)];
 
-/// The levels and kinds of `-fcf-protection` that stand for all in a debug build. Each takes long
-/// there, and the compilers make the same code as in a release build, where all are tried.
+/// The levels and kinds of `-fcf-protection` that a debug build has; a release build has all. In a
+/// debug build each flavour takes long to test, and its code is the same as in a release build.
 const IN_DEBUG: ([&str; 3], [&str; 2]) = (["o0", "o2", "o2fp"], ["none", "full"]);
 
 /// The other flags that the compiler needs. Locals must be zero from the start. A move adjusts
@@ -19,10 +19,10 @@ const IN_DEBUG: ([&str; 3], [&str; 2]) = (["o0", "o2", "o2fp"], ["none", "full"]
 /// address.
 const NEEDED: [&str; 2] = ["-fsplit-stack", "-ftrivial-auto-var-init=zero"];
 
-/// The flag without which clang up to version 15 refuses that.
+/// Another flag that clang up to version 15 requires with `-ftrivial-auto-var-init=zero`.
 const KNOWING: &str = "-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang";
 
-/// The files, and the additional flag of each, for compilers that know it.
+/// The files, each with an additional flag, which compilers that don't know it don't get.
 const FILES: [(&str, Option<&str>); 6] = [
     ("cases", None),
     ("arrays", Some("-fno-forward-propagate")),
@@ -34,7 +34,7 @@ const FILES: [(&str, Option<&str>); 6] = [
 
 /// A compiler for these files.
 struct Compiler {
-    /// How its flavours' names begin.
+    /// The prefix of its flavours' names.
     prefix: &'static str,
     build: cc::Build,
     /// The kinds of `-fcf-protection`. Without the flag, Ubuntu's gcc has `full`.
@@ -56,7 +56,7 @@ impl Compiler {
         Self::able("clang-", build, &["none", "full"], cc::Tool::is_like_clang)
     }
 
-    /// Returns the compiler, if it is there and knows the flags that are needed.
+    /// Returns the compiler, if it is installed, passes `is_it`, and knows the flags in [`NEEDED`].
     fn able(
         prefix: &'static str,
         mut build: cc::Build,
@@ -64,13 +64,13 @@ impl Compiler {
         is_it: fn(&cc::Tool) -> bool,
     ) -> Option<Self> {
         build.std("gnu11").flags(NEEDED).extra_warnings(true).cargo_warnings(false).cargo_metadata(false);
-        // None of its own flags is tried alone: clang 14 knows the one only with the other.
+        // The flags are tried together: clang 14 accepts the one only with `KNOWING`.
         let able = build.try_get_compiler().is_ok_and(|tool| is_it(&tool))
             && build.clone().file("c/empty.c").try_compile_intermediates().is_ok();
         able.then_some(Compiler { prefix, build, protections })
     }
 
-    /// The objects of all files, in all flavours.
+    /// Compiles all files in all flavours, and returns the object files.
     fn objects(&self, out: &Path) -> Vec<PathBuf> {
         let mut objects = Vec::new();
         let debug = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
@@ -113,7 +113,7 @@ fn main() {
         if let Some(clang) = Compiler::clang() {
             build.objects(clang.objects(&out));
         }
-        // Nobody refers to the tables of cases by name.
+        // Nothing refers to the tables of cases by name, so the linker would leave them out.
         build.link_lib_modifier("+whole-archive").compile("split_stack");
     }
 }

@@ -1,10 +1,10 @@
-/* alloca. When the stack is too short the block is elsewhere; what it holds must still be adjusted,
-   and the room be given back in time. */
+/* alloca. If the stack is too short, the block is in other memory. A move must adjust the addresses
+   in that block, too, and the memory must be freed in time. */
 
 #include <alloca.h>
 #include <string.h>
 
-/* KiB by which the stack grows when there are blocks: beyond what it has grown to for them. */
+/* How many KiB the stack grows once there are blocks: more than what it has grown for them. */
 #define MUCH_MORE 50
 
 struct Block {
@@ -33,7 +33,7 @@ UNDER_TEST word many_blocks(word s, word turns) {
     return mix(mix(sum, at[0]), mix(at[1], at[2] + at[3]));
 }
 
-/* In a loop, each with a pointer to the frame and one to the block before. */
+/* Blocks of a loop, each with a pointer to the frame and one to the block before. */
 DRIVER word alloca_in_a_loop(struct Call *call) {
     call->checks = 1 + MUCH_MORE;
     ABOUT_TO_CALL(call, 0);
@@ -52,7 +52,7 @@ UNDER_TEST word blocks_of_callers(word s, word levels, struct Block *caller) {
     return sum;
 }
 
-/* In a recursion: the innermost level walks the blocks of all of them. */
+/* Blocks of a recursion: the innermost level walks the blocks of all levels. */
 DRIVER word alloca_in_a_recursion(struct Call *call) {
     call->checks = 1 + call->levels + MUCH_MORE;
     ABOUT_TO_CALL(call, 0);
@@ -71,7 +71,7 @@ UNDER_TEST word large_block(word s, word bytes) {
     return mix(sum, at);
 }
 
-/* Larger than the stack; and again, when the stack is large enough. */
+/* A block larger than the stack, and another one when the stack is large enough. */
 DRIVER word large_alloca(struct Call *call) {
     call->checks = 2 * (1 + MORE);
     ABOUT_TO_CALL(call, 0);
@@ -79,7 +79,7 @@ DRIVER word large_alloca(struct Call *call) {
     return mix(sum, large_block(sum, 50 << 10));
 }
 
-/* Again and again in one goroutine: what was elsewhere is given back as it goes. */
+/* Blocks again and again in one goroutine: memory outside the stack is freed meanwhile. */
 DRIVER word alloca_again(struct Call *call) {
     word sum = call->seed;
     call->checks = call->levels / 3 * (1 + MORE);
@@ -97,7 +97,7 @@ UNDER_TEST word leave_addresses(void) {
     return sizeof *left[199];
 }
 
-/* Blocks of ten bytes, in two words. */
+/* Blocks of two words, of which ten bytes hold text. */
 UNDER_TEST word texts(word s) {
     unsigned char *at[40];
     for (word i = 0; i < 40; i++) {
@@ -112,8 +112,8 @@ UNDER_TEST word texts(word s) {
     return sum;
 }
 
-/* `texts` fills each block before it writes a part of it, as the rules demand. So no old address is
-   left in the rest of the block. */
+/* `texts` fills each block before it writes a part of it, as code on a copying stack has to. So no
+   old address is left in the rest of the block. */
 DRIVER word alloca_of_bytes(struct Call *call) {
     call->checks = 2 + MUCH_MORE;
     ABOUT_TO_CALL(call, 0);

@@ -1,6 +1,6 @@
-/* Arrays of variable length. An optimising gcc computes where one begins by shifting the address to
-   the right and back, and may keep what is between across a call: no address that could be found,
-   so this is compiled with -fno-forward-propagate. */
+/* Arrays of variable length. An optimising gcc computes the start of such an array by shifting an
+   address to the right and back. It may keep the shifted address across a call, and then a move
+   doesn't find it. So this file is compiled with -fno-forward-propagate. */
 
 #include "call.h"
 
@@ -23,7 +23,7 @@ DRIVER word variable_arrays(struct Call *call) {
     return mix(mix(array(call->seed, 3), array(call->seed, 100)), array(call->seed, 1000));
 }
 
-/* Takes more than any guard allows for, and more again. */
+/* Takes more stack than the room below any guard, and then more again. */
 UNDER_TEST word fill(word *from, word n) {
     word copy[n];
     for (word i = 0; i < n; i++)
@@ -47,7 +47,8 @@ UNDER_TEST word scopes(word s, word turns) {
     return sum;
 }
 
-/* An array that ends with each turn of a loop, and goes down into a recursion of others. */
+/* An array whose scope is a turn of a loop, and which is passed to a recursion with arrays of its
+   own. */
 DRIVER word arrays_in_scopes(struct Call *call) {
     call->checks = 1 + 20;
     ABOUT_TO_CALL(call, 0);
@@ -86,7 +87,7 @@ UNDER_TEST word array_in_each_turn(word s, word turns) {
     return sum;
 }
 
-/* One after the other, in one frame: each ends with its turn. */
+/* Arrays one after the other in one frame: the scope of each is a turn of a loop. */
 DRIVER word array_in_a_loop(struct Call *call) {
     call->checks = 1 + call->levels;
     ABOUT_TO_CALL(call, 0);

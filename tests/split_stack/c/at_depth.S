@@ -8,8 +8,8 @@
 //     | bytes, unused  |
 //     | return address | <- rsp as the driver finds it
 //
-// rbx = call, which isn't on the stack. The store to call->done comes last: a thread that sees it
-// may free the call.
+// rbx = call, which is an address outside the stack. The store to call->done comes last, because a
+// thread that sees it may free the call.
 
 #include "call.h"
 

@@ -18,7 +18,7 @@ UNDER_TEST word ten_vectors(words a, words b, words c, words d, words e, words f
     return mix(mix(mix(sum, lanes(g)), mix(lanes(h), lanes(i))), mix(lanes(j), lanes(a)));
 }
 
-/* Eight in registers; two on the stack, at multiples of 32. */
+/* Eight vectors in registers, and two on the stack, at multiples of 32. */
 DRIVER word wide_vectors(struct Call *call) {
     word s = call->seed;
     words v = { s, s >> 1, s >> 2, s >> 3 };
@@ -34,7 +34,7 @@ UNDER_TEST doubles with_pointers(word *a, doubles b, word *c, double d, doubles 
     return b + e * d + below;
 }
 
-/* Between pointers to locals; and returned in one. */
+/* Vectors between pointers to locals, and one that is returned in a register. */
 DRIVER word among_pointers(struct Call *call) {
     word at[3] = { call->seed, call->seed * 3, call->seed * 5 };
     double x = (double)call->seed;
@@ -58,7 +58,7 @@ UNDER_TEST word sum_vectors(int n, ...) {
     return sum;
 }
 
-/* As variable arguments: all of them are on the stack, at multiples of 32. */
+/* Vectors as variable arguments: all of them are on the stack, at multiples of 32. */
 DRIVER word variable_vectors(struct Call *call) {
     word s = call->seed, at = s;
     words v = { s, s >> 1, s >> 2, s >> 3 };

@@ -1,4 +1,4 @@
-/* Through Rust and back: other stacks, other goroutines, Rust frames in between. */
+/* Calls of Rust, which use other stacks, wait for other goroutines, or call back. */
 
 UNDER_TEST word scaled(struct Call *call, word levels) {
     word here = call->seed + levels;
@@ -8,7 +8,7 @@ UNDER_TEST word scaled(struct Call *call, word levels) {
     return mix(sum, here);
 }
 
-/* A local that is changed from g0. */
+/* Rust changes a local while it runs on g0. */
 DRIVER word other_stacks(struct Call *call) {
     call->checks = 5 + MORE;
     ABOUT_TO_CALL(call, 0);
@@ -29,7 +29,7 @@ UNDER_TEST word to_rust(const struct Bridge *bridge, word s, word levels) {
     return mix(here, bridge->back(from_rust, here));
 }
 
-/* C calls Rust, which calls C, which grows: a Rust frame is among those that move. */
+/* C calls Rust, which calls C, which grows the stack. So Rust's frames move, too. */
 DRIVER word rust_in_between(struct Call *call) {
     call->checks = 3 * (1 + 2 * (1 + MORE));
     ABOUT_TO_CALL(call, 0);
@@ -45,7 +45,7 @@ UNDER_TEST word yielding(struct Call *call, word levels, word *caller) {
     return mix(sum, here);
 }
 
-/* Others run in the meantime, and it may go on in another thread. */
+/* Other goroutines run in the meantime, and this one may go on on another thread. */
 DRIVER word yields(struct Call *call) {
     word at = call->seed;
     call->checks = 9 + MORE;
@@ -66,7 +66,8 @@ UNDER_TEST word echoes(struct Call *call, word turns) {
     return sum;
 }
 
-/* A local is sent, and one receives: straight from and to this stack. */
+/* One local is sent and another one receives. The values are copied directly from and to this
+   stack. */
 DRIVER word echo(struct Call *call) {
     call->checks = 1 + MORE;
     ABOUT_TO_CALL(call, 0);
@@ -82,8 +83,8 @@ UNDER_TEST word crowded(struct Call *call, word levels, word *caller) {
     return sum;
 }
 
-/* Each level sends its own local and receives into its caller's. Several goroutines send at the
-   same time, in any order: what they send is added up. */
+/* Each level sends its own local and receives into its caller's. Several goroutines answer at the
+   same time, in any order, so the answers are added up. */
 DRIVER word crowd(struct Call *call) {
     word at = 0;
     call->checks = 5 + MORE;

@@ -1,5 +1,5 @@
-/* What Rust passes to a case, and what it gets back. The same struct is in src/call.rs; at_depth.S
-   uses the offsets. */
+/* What Rust passes to a case, and what the case returns. The same struct is in src/call.rs, and
+   at_depth.S uses the offsets. */
 
 #define CALL_BYTES 0
 #define CALL_DRIVER 8
@@ -17,15 +17,15 @@ typedef uint64_t word;
 
 struct Call;
 
-/* What split-stack code can do only through Rust. Called through pointers, so that no linker
-   knows that the callee makes no checks: what there is below the guard must do. */
+/* Rust functions that split-stack code calls. It calls them through pointers, so that no linker
+   knows that they make no checks. The room below the guard must be enough for them. */
 struct Bridge {
     void (*send)(void *partner, const word *value);
     void (*receive)(void *partner, word *place);
     void (*yield)(void);
     /* Calls f(local, n), where local is the callee's. */
     word (*back)(word (*f)(word *local, word n), word n);
-    /* Multiplies what place holds by n, on another stack. */
+    /* Multiplies the word at place by n, on another stack. */
     void (*scale)(word *place, word n);
 };
 
@@ -44,8 +44,8 @@ struct Call {
     word deep_levels;
     const struct Bridge *bridge;
     void *partner;
-    /* From the case: rsp as the first function under test is entered, and at least how many
-       prologues that check have run. */
+    /* From the case: rsp as the first function under test is entered, and how many prologues with a
+       check have run, at least. */
     word entry;
     word checks;
 };
@@ -79,8 +79,8 @@ struct Table {
     static const struct Table *const entry                                                        \
         __attribute__((used, retain, section("split_stack_tables"))) = &table
 
-/* Compiled as written: not inlined, not cloned, all arguments where the ABI has them. A
-   goroutine that is asked to stop may be stopped between any two instructions of it. */
+/* A function that is compiled as written: not inlined, not cloned, with all arguments where the ABI
+   has them. A goroutine may be stopped between any two of its instructions. */
 #ifdef __clang__
 #define NOT_INLINED __attribute__((noinline, used))
 #else
@@ -88,11 +88,12 @@ struct Table {
 #endif
 #define UNDER_TEST static NOT_INLINED __attribute__((section("gosched_preemptible")))
 
-/* Calls a function under test. The caller makes no check itself, so the function's prologue is the
-   first to find out how little there is. */
+/* A function that calls a function under test. It makes no check itself, so the function under test
+   has the first prologue that compares rsp with the guard. */
 #define DRIVER static NOT_INLINED __attribute__((no_split_stack))
 
-/* For a driver: notes how low its next call goes, with `arguments` bytes of arguments. */
+/* For a driver: notes rsp as it is when the next function is entered, with `arguments` bytes of
+   arguments on the stack. */
 #define ABOUT_TO_CALL(call, arguments)                                                            \
     do {                                                                                          \
         word rsp;                                                                                 \

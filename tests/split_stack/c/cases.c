@@ -1,6 +1,6 @@
-/* All that the compiler needs no special instructions for, in one file: what it knows of one
-   function when it compiles another is part of what is tested. LLVM has no checks in functions of
-   variable arguments, and makes none without a frame; clang has no nested functions. */
+/* All cases that need no additional flags, in one file. So the compiler may use what it knows of
+   one function when it compiles another, and that is tested, too. LLVM has no checks in functions
+   of variable arguments or without a frame, and clang has no nested functions. */
 
 #include "call.h"
 

@@ -1,4 +1,4 @@
-/* What is passed in vector registers, and on the stack once they are used up. */
+/* Arguments in vector registers, and on the stack when there are more of them. */
 
 #include <string.h>
 
@@ -25,8 +25,9 @@ DRIVER word doubles(struct Call *call) {
                                 s / 13, s / 14, s / 15, s / 16));
 }
 
-/* As many floats as there are registers for. On the stack each takes half of a word, and so does a
-   sum that is kept there as a float. The other half may make the word look like an address. */
+/* As many floats as there are registers. A float on the stack takes half of a word, and the other
+   half may make the word look like an address. So there are no more arguments, and the sum is a
+   double. */
 UNDER_TEST float eight_floats(float a, float b, float c, float d, float e, float f, float g, float h) {
     double sum = a - 2 * b + 3 * c - 4 * d + 5 * e - 6 * f + 7 * g - 8 * h;
     return (float)(sum + (double)grow(MORE));
@@ -86,12 +87,12 @@ UNDER_TEST double around_a_call(double a, double b, double c, word d, word e, wo
     return x * y + z + (double)(g ^ h ^ i);
 }
 
-/* What the compiler keeps in registers across a call to a function that it has seen: it must not
-   think that the check there leaves them alone. */
+/* The compiler has seen the function that is called here. It may keep values across the call in
+   registers that the function doesn't use, but the check in that function may change these. */
 DRIVER word kept(struct Call *call) {
     double s = (double)(call->seed >> 40);
 #ifdef __clang__
-    call->checks = 1; /* the other has no frame */
+    call->checks = 1; /* `small` has no frame, so clang makes no check */
 #else
     call->checks = 16;
 #endif
@@ -106,8 +107,8 @@ UNDER_TEST word a_third(double one, double three) {
     return mix(mix(bits(third), bits(again)), below);
 }
 
-/* The direction in which the vector unit and the x87 round is the goroutine's: to check in a
-   function's prologue doesn't change it. */
+/* The rounding modes of the vector unit and of the x87 belong to the goroutine. A check in a
+   prologue doesn't change them. */
 DRIVER word rounding(struct Call *call) {
     uint32_t old_mxcsr, mxcsr, mxcsr_after;
     uint16_t old_fcw, fcw, fcw_after;

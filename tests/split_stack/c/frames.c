@@ -1,5 +1,5 @@
-/* Frames of all sizes: below 256 bytes the prologue compares rsp itself, from there on what rsp
-   will be. And frames that are aligned to more than the ABI does. */
+/* Frames of many sizes. With a frame below 256 bytes the prologue compares rsp itself; with a
+   larger one, rsp less the frame. And frames with a larger alignment than the ABI's. */
 
 #define FRAME_OF(size)                                                                            \
     UNDER_TEST word frame_of_##size(word s, word *place) {                                        \
@@ -62,7 +62,7 @@ UNDER_TEST word aligned_to_64(word s, word level, word *caller) {
     return mix(mix(sum, crooked), here[0] + here[7]);
 }
 
-/* Each level's local is at a multiple of 64 before its callees have moved the stack, and after. */
+/* Each level's local is at a multiple of 64, before its callees move the stack and afterwards. */
 DRIVER word aligned_locals(struct Call *call) {
     word at[8] = { call->seed };
     call->checks = 1 + call->levels;
@@ -80,7 +80,7 @@ UNDER_TEST word aligned_and_more(word a, word b, word c, word d, word e, word f,
     return mix(mix(sum, *g += h), (word)here % 64);
 }
 
-/* With arguments on the stack, which can't be found by rsp then. */
+/* An aligned frame, and arguments on the stack, which the function can't find by rsp then. */
 DRIVER word aligned_with_arguments(struct Call *call) {
     word s = call->seed, at = s;
     call->checks = 1 + MORE;

@@ -4,7 +4,7 @@ UNDER_TEST word twelve_words(word a, word b, word c, word d, word e, word f, wor
                              word j, word k, word l) {
     word sum = mix(mix(mix(a, b), mix(c, d)), mix(mix(e, f), mix(g, h)));
     sum = mix(sum, grow(MORE));
-    /* Once more, as they may have been saved in the frame meanwhile. */
+    /* Uses the arguments once more, as the compiler may have saved them in the frame meanwhile. */
     return mix(mix(mix(sum, a), mix(b, c)), mix(mix(mix(d, e), mix(f, g)), mix(mix(h, i), mix(j, mix(k, l)))));
 }
 
@@ -15,8 +15,9 @@ DRIVER word words(struct Call *call) {
     return twelve_words(s, s * 3, s * 5, s * 7, s * 9, s * 11, s * 13, s * 15, s * 17, s * 19, s * 21, s * 23);
 }
 
-/* As many as there are registers for. On the stack, an unoptimised clang writes half of a word for
-   each. The other half may still have a part of an old address, and complete the word to one. */
+/* As many arguments as there are registers. For such an argument on the stack, an unoptimised clang
+   writes half of a word. The other half may still have a part of an old address, and make the word
+   look like one. */
 UNDER_TEST word six_narrow(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, _Bool f) {
     word sum = mix(mix(mix(a, b), mix(c, d)), mix(e, f));
     return mix(sum, grow(MORE));
@@ -30,7 +31,7 @@ DRIVER word narrow(struct Call *call) {
 }
 
 #ifndef __clang__
-/* No frame, no call: a check in front of a few instructions. */
+/* A function without a frame and without a call: a check and a few instructions. */
 UNDER_TEST word leaf(word a, word b, word c, word d, word e, word f) {
     return a + 3 * b + 5 * c + 7 * d + 9 * e + 11 * f;
 }
@@ -49,7 +50,7 @@ UNDER_TEST __int128 wide(__int128 a, __int128 b, word c, __int128 on_the_stack, 
     return a * 3 + b * 5 + c + on_the_stack * 7 + d + below;
 }
 
-/* Pairs of registers, and a value that is returned in one. */
+/* Arguments in pairs of registers, and a value that is returned in such a pair. */
 DRIVER word wide_words(struct Call *call) {
     __int128 s = (__int128)call->seed << 40;
     call->checks = 1 + MORE;

@@ -1,6 +1,6 @@
 /* A long double is passed in two words. The processor writes ten bytes of them, and the compiler
-   writes no more. The other six may be left of an address, and then the move of the stack changes
-   the two bytes in the same word. So this is compiled with -mlong-double-64. */
+   doesn't write the other six. They may be left over from an address, and then a move of the stack
+   changes the two bytes in the same word. So this file is compiled with -mlong-double-64. */
 
 #include "call.h"
 
@@ -33,7 +33,7 @@ UNDER_TEST complex product(complex a, complex b, word levels) {
     return below + (__real__ a * __real__ b - __imag__ a * __imag__ b) + a / 3 + b / 5;
 }
 
-/* Passed down a recursion, and returned through it. */
+/* Complex numbers that are passed down a recursion, and returned through it. */
 DRIVER word complex_numbers(struct Call *call) {
     real s = (real)(call->seed >> 40);
     call->checks = 1 + call->levels + MORE;

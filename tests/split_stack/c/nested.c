@@ -1,6 +1,6 @@
-/* GNU nested functions, called directly: the static chain, a pointer to the frame around them, is
-   an argument like the others, in a register of its own. (Their address isn't taken: that would
-   put code on the stack.) */
+/* GNU nested functions that are called directly. The static chain, a pointer to the frame of the
+   function around them, is an argument in a register of its own. Their address isn't taken, because
+   that would put code on the stack. */
 
 /* The outer frame is the driver's, so that the nested function's prologue grows the stack. */
 DRIVER word nested(struct Call *call) {
@@ -18,7 +18,7 @@ DRIVER word nested(struct Call *call) {
     return mix(mix(first, second), mix(sum, turns));
 }
 
-/* The chain, all six registers, and the stack. */
+/* The static chain, arguments in all six registers, and arguments on the stack. */
 DRIVER word nested_with_arguments(struct Call *call) {
     word s = call->seed, sum = s, at[2] = { s, s * 3 };
     __attribute__((noipa)) double add(word a, word *b, word c, word d, word e, word f, word g, word *h, double i,
@@ -34,7 +34,7 @@ DRIVER word nested_with_arguments(struct Call *call) {
     return mix(mix(bits(back), sum), mix(at[0], at[1]));
 }
 
-/* Through two chains: the inner function's leads to a frame that has one of its own. */
+/* Two static chains: the inner function's leads to a frame that has a chain of its own. */
 DRIVER word twice_nested(struct Call *call) {
     word outermost = call->seed;
     __attribute__((noipa)) word outer(word n) {
@@ -53,7 +53,7 @@ DRIVER word twice_nested(struct Call *call) {
     return mix(sum, outermost);
 }
 
-/* Each level reaches the outermost frame, further and further away. */
+/* Each level of a recursion uses the outermost frame, through a longer and longer chain. */
 DRIVER word nested_recursion(struct Call *call) {
     word visited = 0, deepest = 0;
     __attribute__((noipa)) void visit(word level) {

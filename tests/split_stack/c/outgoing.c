@@ -1,12 +1,12 @@
-/* Blocks that alloca returns when its check fails, in functions that write the arguments of calls
-   to the end of their frame instead of pushing them. That is gcc's -maccumulate-outgoing-args,
-   which some values of -mtune imply. */
+/* alloca whose check fails, in functions that write the arguments of their calls to the end of the
+   frame, and don't push them. gcc does so with -maccumulate-outgoing-args, which some values of
+   -mtune imply. */
 
 #include "call.h"
 
 #include <alloca.h>
 
-/* Not larger: where arguments are pushed, no check counts them. */
+/* Not larger, because a compiler that pushes arguments doesn't count them in a check. */
 struct Large {
     word words[60];
 };

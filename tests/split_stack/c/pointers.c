@@ -1,4 +1,4 @@
-/* Pointers to the caller's locals, which must lead to where those are now. */
+/* Pointers to the caller's locals. After a move they must point to the new places. */
 
 UNDER_TEST word ten_pointers(word *a, word *b, word *c, word *d, word *e, word *f, word *g, word *h, word *i,
                              word *j) {
@@ -8,7 +8,7 @@ UNDER_TEST word ten_pointers(word *a, word *b, word *c, word *d, word *e, word *
     return below;
 }
 
-/* One in each register, and four on the stack. */
+/* A pointer in each of the six registers, and four on the stack. */
 DRIVER word pointers(struct Call *call) {
     word at[10];
     for (int i = 0; i < 10; i++)
@@ -31,7 +31,7 @@ UNDER_TEST word follow(word ***first, const char *inside, word turns) {
     return sum;
 }
 
-/* A pointer to a pointer to a pointer, all in the frame; and one to the middle of a string. */
+/* A pointer to a pointer to a pointer, all in the frame, and one to the middle of a string. */
 DRIVER word chains(struct Call *call) {
     word value = call->seed, *to_value = &value, **to_pointer = &to_value;
     char text[8] = "abcdefg";
@@ -50,7 +50,7 @@ UNDER_TEST word between(word *begin, word *end) {
     return sum;
 }
 
-/* Both ends of an array; behind its last word is whatever comes next in the frame. */
+/* Pointers to both ends of an array. Behind its last word is another part of the frame. */
 DRIVER word ranges(struct Call *call) {
     word at[9];
     for (int i = 0; i < 9; i++)
@@ -65,7 +65,7 @@ UNDER_TEST word *choose(word *a, word *b, word which) {
     return grow(MORE) != 0 && which % 2 == 0 ? a : b;
 }
 
-/* A pointer that comes back is one to the caller's frame as it is by then. */
+/* A pointer to the caller's local is returned after a move, and must point to the new place. */
 DRIVER word returned_pointers(struct Call *call) {
     word even = call->seed, odd = call->seed + 1;
     call->checks = 2 * (1 + MORE);

@@ -20,7 +20,8 @@ UNDER_TEST word odd(word n, word *callers, word *bottom) {
     return mix(sum, here);
 }
 
-/* As deep as the call says. Each level changes its caller's local; the last changes the first's. */
+/* A recursion of `deep_levels` levels. Each changes its caller's local, and the last one changes a
+   local of the driver. */
 DRIVER word mutual(struct Call *call) {
     word at = call->seed, bottom = call->seed;
     call->checks = 1 + call->deep_levels;
@@ -43,7 +44,7 @@ UNDER_TEST word list(word s, word levels, struct Node *caller) {
     if (levels > 0) {
         sum = list(mix(s, levels), levels - 1, &node);
     } else {
-        /* Up to the outermost, and down again. */
+        /* Walks up to the outermost node, and down again. */
         struct Node *at = &node;
         for (; at->caller != NULL; at = at->caller)
             sum = mix(sum, at->number++);
@@ -75,7 +76,8 @@ UNDER_TEST word tree(word s, word levels, word **path, word depth) {
     return mix(sum, here);
 }
 
-/* Down and up again many times. An array in the outermost frame has the current path. */
+/* A recursion that goes down and up many times. An array in the outermost frame has the path of the
+   current level. */
 DRIVER word trees(struct Call *call) {
     word *path[6];
     call->checks = 63;

@@ -1,14 +1,14 @@
 // word hold_registers(word (*f)(word), word arg, word *moved): calls f(arg) while every register
-// that a call preserves holds an address in this frame. For each register it stores how far the
-// value is afterwards from the expected one: 0 if it has moved with the stack.
+// that a call preserves holds an address in this frame. For each register it then stores in moved
+// the difference from the expected value: 0 if the address has moved with the stack.
 //
 //     rbp -> | caller's rbp  |
 //            | rbx, r12-r15  |
 //            | moved         |  -48
 //            | five words    |  -88 ... -56: what the registers point to
 //
-// rbp itself is one of these registers. `moved` is an address in the caller's frame, in memory
-// here.
+// rbp itself is one of these registers. `moved` is an address in the caller's frame, and is saved
+// in this frame.
 
         .text
         .p2align 4
@@ -80,6 +80,7 @@ hold_registers:
         .cfi_endproc
         .size   hold_registers, . - hold_registers
 
-        // Called by split-stack code; makes no check, and needs little.
+        // Marks the file for the linker: split-stack code calls this, and it makes no check, as it
+        // needs little stack.
         .section .note.GNU-split-stack, "", @progbits
         .section .note.GNU-stack, "", @progbits

@@ -1,11 +1,11 @@
-/* The registers that a call preserves, when they hold addresses of the stack. */
+/* Registers that a call preserves, and that hold addresses of the stack. */
 
 word hold_registers(word (*f)(word), word arg, word *moved);
 
-/* Bytes from hold_registers' return address to the one of what it calls. */
+/* The bytes from hold_registers' return address to that of the function that it calls. */
 #define HOLD_REGISTERS_FRAME (2 * 8 + 5 * 8 + 8 + 48)
 
-/* One register is wrong if its distance isn't 0. */
+/* Each word of `moved` must be 0 in the end: no register is wrong. */
 UNDER_TEST word held(word s, word levels, word *caller) {
     word moved[6] = { s, s, s, s, s, s };
     word sum = levels > 0 ? held(s + 1, levels - 1, moved) : hold_registers(grow, MORE, moved);
@@ -13,7 +13,7 @@ UNDER_TEST word held(word s, word levels, word *caller) {
     return mix(sum, s);
 }
 
-/* The registers are still in registers when the called function's prologue grows the stack. */
+/* The addresses are still in the registers when the called function's prologue grows the stack. */
 DRIVER word registers(struct Call *call) {
     word moved[6];
     call->checks = 1 + MORE;
@@ -24,7 +24,7 @@ DRIVER word registers(struct Call *call) {
     return sum;
 }
 
-/* They are in the frames of callees, which have saved them, when it grows further down. */
+/* The callees have saved the registers in their frames when the stack grows. */
 DRIVER word registers_further_up(struct Call *call) {
     word wrong = 0;
     call->checks = 2 + 9 + MORE;

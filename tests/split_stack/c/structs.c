@@ -1,5 +1,4 @@
-/* Structs by value: small ones in registers, large ones on the stack, results where the caller
-   says. */
+/* Structs that are passed and returned by value: small ones in registers, large ones in memory. */
 
 struct Pair {
     word number;
@@ -32,8 +31,8 @@ UNDER_TEST struct Pair small_structs(struct Pair a, struct Half b, struct Floats
     return (struct Pair){ sum, e.place };
 }
 
-/* In pairs of registers of one kind or of both; the last has to go on the stack. The one that
-   returns has a pointer in it. */
+/* Structs in pairs of registers, of one kind or of both. The last one has to go on the stack. The
+   result has a pointer in it. */
 DRIVER word small_by_value(struct Call *call) {
     word s = call->seed, at[4] = { s, s * 3, s * 5, s * 7 };
     float x = (float)(s >> 45);
@@ -52,7 +51,7 @@ UNDER_TEST struct Half halves(struct Half a, word b) {
     return (struct Half){ a.number + (double)grow(MORE), a.place };
 }
 
-/* Returned in two registers of different kinds. */
+/* A struct that is returned in two registers of different kinds. */
 DRIVER word returned_in_registers(struct Call *call) {
     word at = call->seed;
     call->checks = 1 + MORE;
@@ -91,7 +90,8 @@ UNDER_TEST struct Large returns_large(word a, word *place) {
     return large;
 }
 
-/* By a hidden pointer to the caller's frame, which comes back in rax as well. */
+/* A struct that is returned through a hidden pointer to the caller's frame. The pointer is also
+   returned in rax. */
 DRIVER word returned_in_memory(struct Call *call) {
     word at = call->seed;
     call->checks = 2 * (1 + 4);
@@ -113,7 +113,7 @@ UNDER_TEST struct Large changes_large(struct Large large) {
     return large;
 }
 
-/* Large in, large out: the argument's copy on the stack isn't the result's place. */
+/* A large argument and a large result. The argument's copy isn't at the result's place. */
 DRIVER word large_both_ways(struct Call *call) {
     word at = call->seed;
     struct Large large;
@@ -136,7 +136,7 @@ UNDER_TEST word takes_aligned(word a, struct Aligned aligned, word b) {
     return mix(sum, (word)&aligned % 64);
 }
 
-/* An argument on the stack at a multiple of 64, which it still is after the move. */
+/* An argument on the stack at a multiple of 64, before the move and afterwards. */
 DRIVER word aligned_by_value(struct Call *call) {
     word s = call->seed, at = s;
     struct Aligned aligned = { { s, s * 3, s * 5, s * 7 }, &at };

@@ -1,5 +1,6 @@
-/* Split-stack code that calls code without checks: libc, and Rust. Some linkers make it ask for
-   more room first. With the others it must not be called where there is too little room. */
+/* Split-stack code that calls code without checks: libc, and Rust. Some linkers rewrite its
+   prologue to ask for more room. With the other linkers, these cases must not run with little stack
+   left. */
 
 #include "call.h"
 
@@ -22,7 +23,7 @@ UNDER_TEST word formatted(double a, double b, word c, word *place) {
     return hash(text);
 }
 
-/* A small frame: it is the compare that the linker replaces. The second call finds room enough. */
+/* A small frame: the linker replaces the comparison. The second call finds enough room. */
 DRIVER word small_frame(struct Call *call) {
     word at = call->seed;
     call->checks = 2;
@@ -40,7 +41,7 @@ UNDER_TEST word formatted_in_large(word *a, double b, double c) {
     return hash(text);
 }
 
-/* A large frame: the linker makes it a larger one. */
+/* A large frame: the linker makes the number that the prologue subtracts larger. */
 DRIVER word large_frame(struct Call *call) {
     word at = call->seed;
     call->checks = 2;
@@ -50,7 +51,7 @@ DRIVER word large_frame(struct Call *call) {
 }
 
 #ifndef __clang__
-/* Its frame is small: what it saves of the registers is all that is in it. */
+/* The frame is small: there are only saved registers in it. */
 UNDER_TEST void print(char *text, const char *format, ...) {
     va_list list;
     va_start(list, format);
@@ -73,7 +74,7 @@ DRIVER word variable(struct Call *call) {
     return mix(sum, hash(text));
 }
 
-/* A static chain. */
+/* A nested function, which gets a static chain. */
 DRIVER word chained(struct Call *call) {
     word at = call->seed, calls = 0;
     __attribute__((noipa)) word add(double x) {
@@ -105,7 +106,7 @@ UNDER_TEST word sorted(word s) {
     return sum;
 }
 
-/* libc calls back, and the stack moves with libc's frames in it. */
+/* libc calls back, and the stack moves with libc's frame on it. */
 DRIVER word called_back(struct Call *call) {
     call->checks = 20;
     ABOUT_TO_CALL(call, 0);
@@ -142,6 +143,7 @@ static NOT_INLINED void calls_libc(const char *text) {
     puts(text);
 }
 
-/* A test reads the machine code of calls_libc. A function whose address is taken may begin with a
-   landing pad, and the linkers see no prologue behind one. So it is none of the functions above. */
+/* src/linker.rs reads the machine code of calls_libc. A function whose address is taken may begin
+   with a landing pad, and the linkers see no prologue behind one. So this is a function of its own,
+   which no case calls. */
 void (*const CALLS_LIBC)(const char *) = calls_libc;

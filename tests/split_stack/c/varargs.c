@@ -1,5 +1,6 @@
-/* Functions of variable arguments. Their prologue has an instruction of its own behind the check,
-   which finds the arguments on the stack; al says how many are in vector registers. */
+/* Functions of variable arguments. Behind the check, their prologue has another instruction, which
+   computes the address of the arguments on the stack. al is the number of arguments in vector
+   registers. */
 
 #include <stdarg.h>
 
@@ -55,7 +56,8 @@ UNDER_TEST word add_to_each(word n, ...) {
     return sum;
 }
 
-/* Pointers to locals; a copy of the list is walked when the stack has moved once more. */
+/* Pointers to locals as variable arguments. A copy of the list is read after another move of the
+   stack. */
 DRIVER word variable_pointers(struct Call *call) {
     word at[9];
     for (int i = 0; i < 9; i++)
@@ -68,7 +70,7 @@ DRIVER word variable_pointers(struct Call *call) {
     return sum;
 }
 
-/* Takes what the letters say, from a list that is in the caller's frame. */
+/* Reads arguments of the types that the letters say, from a list in the caller's frame. */
 UNDER_TEST word take(const char *letters, va_list list) {
     word sum = grow(MORE);
     for (; *letters != 0; letters++) {
@@ -85,13 +87,13 @@ UNDER_TEST word take(const char *letters, va_list list) {
 UNDER_TEST word take_all(const char *letters, ...) {
     va_list list;
     va_start(list, letters);
-    word first = take("ip", list); /* a function that takes a list moves it on for its caller */
+    word first = take("ip", list); /* reads from the same list, and advances it for this function */
     word sum = take(letters, list);
     va_end(list);
     return mix(first, sum);
 }
 
-/* Of each kind, in registers and on the stack, handed on. */
+/* Arguments of each kind, in registers and on the stack. The list is passed on. */
 DRIVER word variable_mixtures(struct Call *call) {
     word s = call->seed, at[3] = { s, s * 3, s * 5 };
     double x = (double)s;
@@ -115,7 +117,8 @@ UNDER_TEST double after_named(word a, double b, word c, word *d, double e, word 
     return sum;
 }
 
-/* So many named ones that the others begin in the middle of the stack's arguments. */
+/* More named arguments than there are registers, so that the variable ones begin in the middle of
+   the arguments on the stack. */
 DRIVER word variable_behind_named(struct Call *call) {
     word s = call->seed, at[2] = { s, s * 3 };
     double x = (double)s;

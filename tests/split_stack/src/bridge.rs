@@ -1,4 +1,5 @@
-//! What cases do through Rust, on a goroutine and on a plain thread: `struct Bridge` of `c/call.h`.
+//! `struct Bridge` of `c/call.h`: the Rust functions that cases call, on a goroutine and on a plain
+//! thread.
 //!
 //! These functions run on a copying stack, partly below its guard. So they are small, and can't
 //! panic.
@@ -25,13 +26,13 @@ pub(crate) struct Bridge {
     scale: Scale,
 }
 
-/// The other side of a case: it answers each word that it is sent.
+/// The partner of a case: it answers each word that the case sends.
 pub struct Partner(Kind);
 
 enum Kind {
-    /// Goroutines that receive from the one channel and send to the other.
+    /// Goroutines that receive questions from one channel and send answers to the other.
     Goroutines { questions: Channel, answers: Channel },
-    /// No goroutine: the answers to come.
+    /// No goroutines: the answers that the case hasn't received yet.
     Thread(RefCell<VecDeque<u64>>),
 }
 
@@ -41,7 +42,7 @@ static WORD: Type = Type { size_: size_of::<u64>(), align_: align_of::<u64>() };
 #[derive(Clone, Copy)]
 struct Channel(NonNull<Hchan>);
 
-// SAFETY: a channel is for all threads; these are never freed.
+// SAFETY: any thread may use a channel, and these are never freed.
 unsafe impl std::marker::Send for Channel {}
 
 impl Channel {
@@ -53,7 +54,7 @@ impl Channel {
 /// How many goroutines answer.
 const ANSWERERS: usize = 3;
 
-/// How many answers may wait: as many as a case asks questions at once.
+/// The capacity for answers: the most questions that a case asks before it receives an answer.
 const ANSWERS: usize = 16;
 
 fn answer(question: u64) -> u64 {
@@ -61,17 +62,17 @@ fn answer(question: u64) -> u64 {
 }
 
 impl Partner {
-    /// Makes the goroutines, which end when the value is dropped.
+    /// Starts goroutines that answer. They end when the value is dropped.
     pub fn goroutines() -> Self {
         let (questions, answers) = (Channel::new(0), Channel::new(ANSWERS));
         for _ in 0..ANSWERERS {
             go(move || {
                 let (Channel(questions), Channel(answers)) = (questions, answers);
                 let mut word = 0u64;
-                // SAFETY: a word, for channels of words; on a fixed stack.
+                // SAFETY: the channels are of words, and `word` is one, on a fixed stack.
                 while unsafe { chanrecv2(Some(questions), (&raw mut word).cast()) } {
                     word = answer(word);
-                    // SAFETY: likewise.
+                    // SAFETY: as for the receive.
                     unsafe { chansend1(Some(answers), (&raw const word).cast()) };
                 }
             });
@@ -79,7 +80,7 @@ impl Partner {
         Partner(Kind::Goroutines { questions, answers })
     }
 
-    /// For a case that isn't on a goroutine.
+    /// Makes a partner for a case that runs on a plain thread.
     pub fn thread() -> Self {
         Partner(Kind::Thread(RefCell::default()))
     }
@@ -95,7 +96,7 @@ impl Partner {
 impl Drop for Partner {
     fn drop(&mut self) {
         if let Kind::Goroutines { questions, .. } = self.0 {
-            // SAFETY: the channel is there.
+            // SAFETY: the channel is never freed.
             unsafe { closechan(questions.0) };
         }
     }
@@ -107,7 +108,7 @@ static THREAD: Bridge =
     Bridge { send: send_here, receive: receive_here, yield_: yield_here, back, scale: scale_here };
 
 unsafe extern "C" fn send(partner: *const Partner, value: *const u64) {
-    // SAFETY: the case passes what it was given, and a word for a channel of words.
+    // SAFETY: the case passes the partner that it was given, and a word for a channel of words.
     unsafe {
         if let Kind::Goroutines { questions, .. } = &(*partner).0 {
             chansend1(Some(questions.0), value.cast());
@@ -116,7 +117,7 @@ unsafe extern "C" fn send(partner: *const Partner, value: *const u64) {
 }
 
 unsafe extern "C" fn receive(partner: *const Partner, place: *mut u64) {
-    // SAFETY: likewise.
+    // SAFETY: the case passes the partner that it was given, and a place for a word.
     unsafe {
         if let Kind::Goroutines { answers, .. } = &(*partner).0 {
             chanrecv1(Some(answers.0), place.cast());
@@ -125,24 +126,24 @@ unsafe extern "C" fn receive(partner: *const Partner, place: *mut u64) {
 }
 
 unsafe extern "C" fn yield_() {
-    // SAFETY: on a goroutine, which keeps no thread-local.
+    // SAFETY: on a goroutine, and a case keeps no reference to a thread-local.
     unsafe { proc::gosched() }
 }
 
 unsafe extern "C" fn back(f: unsafe extern "C" fn(*mut u64, u64) -> u64, n: u64) -> u64 {
     let mut local = n;
-    // SAFETY: the case's own function.
+    // SAFETY: the case passes one of its own functions.
     let returned = unsafe { f(&raw mut local, n) };
     returned.wrapping_add(local)
 }
 
 unsafe extern "C" fn scale(place: *mut u64, n: u64) {
-    // SAFETY: a local of the case's, whose stack stays where it is meanwhile.
+    // SAFETY: `place` is a local of the case, whose stack doesn't move meanwhile.
     unsafe { proc::systemstack(|| *place = (*place).wrapping_mul(n)) }
 }
 
 unsafe extern "C" fn send_here(partner: *const Partner, value: *const u64) {
-    // SAFETY: the case passes what it was given, and a word.
+    // SAFETY: the case passes the partner that it was given, and a word.
     unsafe {
         if let Kind::Thread(answers) = &(*partner).0 {
             answers.borrow_mut().push_back(answer(*value));
@@ -151,7 +152,7 @@ unsafe extern "C" fn send_here(partner: *const Partner, value: *const u64) {
 }
 
 unsafe extern "C" fn receive_here(partner: *const Partner, place: *mut u64) {
-    // SAFETY: likewise.
+    // SAFETY: the case passes the partner that it was given, and a place for a word.
     unsafe {
         if let Kind::Thread(answers) = &(*partner).0 {
             *place = answers.borrow_mut().pop_front().expect("a case receives less than it sends");
@@ -162,15 +163,15 @@ unsafe extern "C" fn receive_here(partner: *const Partner, place: *mut u64) {
 unsafe extern "C" fn yield_here() {}
 
 unsafe extern "C" fn scale_here(place: *mut u64, n: u64) {
-    // SAFETY: a local of the case's.
+    // SAFETY: `place` is a local of the case.
     unsafe { *place = (*place).wrapping_mul(n) };
 }
 
-/// The function that split-stack code calls directly, not through a pointer, as it calls libc.
+/// A function that split-stack code calls directly, as it calls libc, and not through a pointer.
 #[cfg(split_stack)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn split_stack_rust_callee(a: u64, b: *mut u64) -> u64 {
-    // SAFETY: a local of the case's.
+    // SAFETY: `b` is a local of the case.
     unsafe { *b = (*b).wrapping_add(a) };
     answer(a)
 }

@@ -1,4 +1,4 @@
-//! One run of a case: `struct Call` of `c/call.h`.
+//! `struct Call` of `c/call.h`: one run of a case.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -14,15 +14,15 @@ use crate::cases::Case;
 /// The C function of a case.
 pub(crate) type Driver = unsafe extern "C" fn(*const Call) -> u64;
 
-/// What a case's values depend on.
+/// The parameters of a case's run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The seed of the values.
     pub seed: u64,
-    /// How many levels a recursion has.
+    /// The number of levels of a recursion.
     pub levels: u64,
-    /// How many levels the deep recursion has.
+    /// The number of levels of the deepest recursion.
     pub deep_levels: u64,
 }
 
@@ -32,22 +32,22 @@ pub struct Settings {
 pub struct Call {
     bytes: u64,
     driver: Driver,
-    /// rsp when the driver is called.
+    /// rsp as the driver is called.
     pub(crate) sp: Cell<u64>,
-    /// What a prologue would have compared rsp with then.
+    /// The guard as the driver is called: prologues compare rsp with it.
     pub(crate) guard: Cell<u64>,
     result: Cell<u64>,
     done: AtomicU32,
     settings: Settings,
     bridge: *const Bridge,
     partner: *const c_void,
-    /// rsp when the first function under test is entered.
+    /// rsp as the first function under test is entered.
     pub(crate) entry: Cell<u64>,
-    /// How many prologues with a check have run.
+    /// How many prologues with a check have run, at least.
     pub(crate) checks: Cell<u64>,
 }
 
-// The offsets that assembly uses, and the end.
+// The offsets that assembly uses, and those of the last fields.
 const _: () = {
     assert!(offset_of!(Call, bytes) == 0);
     assert!(offset_of!(Call, driver) == 8);
@@ -62,7 +62,7 @@ const _: () = {
 
 #[cfg(split_stack)]
 unsafe extern "C" {
-    /// Calls the driver as far down as the call says.
+    /// Calls the driver with rsp as far down as `Call::bytes` says.
     fn at_depth(call: *mut c_void);
 }
 
@@ -72,8 +72,8 @@ unsafe extern "C" fn at_depth(_: *mut c_void) {
 }
 
 impl Call {
-    /// A run of a case, `bytes` below where it would be otherwise. The case sends to `partner` and
-    /// receives from it.
+    /// Prepares a run of a case, which starts `bytes` further down the stack. The case sends to
+    /// `partner` and receives from it.
     pub fn new(case: &Case, bytes: usize, settings: Settings, partner: &Partner) -> Self {
         Call {
             bytes: bytes as u64,
@@ -92,21 +92,22 @@ impl Call {
 
     /// Runs the case on this stack, whatever stack it is. Returns the result.
     pub fn on_this_stack(&self) -> u64 {
-        // SAFETY: a case, which makes checks if this is a goroutine's stack that can be too short.
+        // SAFETY: the driver is a case's. The case makes checks, which a goroutine's copying stack
+        // needs.
         unsafe { (self.driver)(self) }
     }
 
     /// Runs the case here, on a plain thread. Returns the result.
     pub(crate) fn on_this_thread(&self) -> u64 {
-        // SAFETY: a case, with a thread's stack.
+        // SAFETY: the driver is a case's, and a thread's stack is large enough.
         unsafe { at_depth(ptr::from_ref(self).cast_mut().cast()) };
         self.result.get()
     }
 
     /// Runs the case on a goroutine with a copying stack, and waits for it. Returns the result.
     pub fn on_a_goroutine(&self) -> u64 {
-        // SAFETY: at_depth takes no more stack than the call says, and what it calls makes checks.
-        // The call lives until it is done.
+        // SAFETY: at_depth uses no more stack than the call says, and the functions that it calls
+        // make checks. The call lives until it is done.
         unsafe { proc::newproc(Some(at_depth), ptr::from_ref(self).cast_mut().cast()) };
         while self.done.load(Ordering::Acquire) == 0 {
             yield_now();

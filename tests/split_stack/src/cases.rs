@@ -1,13 +1,13 @@
-//! The lists of cases in C: how each was compiled, and where they are in the program.
+//! Finds the lists of cases, which are in C, in the program.
 
 use std::ffi::{CStr, c_char};
 use std::sync::Once;
 
 use crate::call::Driver;
 
-/// The flavours that are tested most, by gcc: `-O0`, `-O2`, `-O2 -fno-omit-frame-pointer`. The
-/// others are `o1` and `o3`, what these have behind them with each kind of `-fcf-protection`
-/// (`o2-full`), and with `clang-` before them all that clang compiles.
+/// The flavours by gcc that are tested most: `-O0`, `-O2`, `-O2 -fno-omit-frame-pointer`. The
+/// others are `o1` and `o3`, and each level with a kind of `-fcf-protection` behind it (`o2-full`).
+/// The flavours by clang have `clang-` before these names.
 pub const LEVELS: [&str; 3] = ["o0", "o2", "o2fp"];
 
 /// A case.
@@ -15,7 +15,7 @@ pub const LEVELS: [&str; 3] = ["o0", "o2", "o2fp"];
 pub struct Case {
     /// The name of its function in C.
     pub name: &'static str,
-    /// How it was compiled.
+    /// The flavour in which it was compiled.
     pub flavour: &'static str,
     pub(crate) driver: Driver,
 }
@@ -44,43 +44,44 @@ fn tables() -> &'static [&'static Table] {
         #[link_name = "__stop_split_stack_tables"]
         static STOP: &'static Table;
     }
-    // SAFETY: the linker defines these: where the section begins and ends. It has pointers, and no
-    // more.
+    // SAFETY: the linker defines both: the start and the end of the section, which has nothing but
+    // pointers.
     unsafe {
         let (start, stop) = (&raw const START, &raw const STOP);
         std::slice::from_raw_parts(start, stop.offset_from_unsigned(start))
     }
 }
 
-/// There are none.
+/// Without split-stack code there are no tables.
 #[cfg(not(split_stack))]
 fn tables() -> &'static [&'static Table] {
     &[]
 }
 
-/// A string of a table's.
+/// Converts a string of a table.
 ///
 /// # Safety
-/// It is one.
+/// `text` is a string of a [`Table`], or of an [`Entry`] that isn't the last.
 unsafe fn text(text: *const c_char) -> &'static str {
-    // SAFETY: the caller's.
+    // SAFETY: the caller passes a string in C, which is never freed.
     unsafe { CStr::from_ptr(text) }.to_str().expect("a name in C")
 }
 
-/// All flavours that there are, by the name.
+/// Returns the names of all flavours, in order.
 pub fn flavours() -> Vec<&'static str> {
-    // SAFETY: a table's.
+    // SAFETY: `flavour` is a table's string.
     let mut flavours: Vec<_> = tables().iter().map(|table| unsafe { text(table.flavour) }).collect();
     flavours.sort_unstable();
     flavours.dedup();
     flavours
 }
 
-/// The cases of one kind and flavour.
+/// Returns the cases of one kind and flavour.
 fn read(kind: &str, flavour: &'static str) -> Vec<Case> {
     let mut cases = Vec::new();
     for table in tables() {
-        // SAFETY: a table, whose list ends with an entry without a driver.
+        // SAFETY: the strings are a table's, and its list of cases ends with an entry without a
+        // driver.
         unsafe {
             if text(table.kind) == kind && text(table.flavour) == flavour {
                 let mut entry = table.cases;
@@ -95,7 +96,7 @@ fn read(kind: &str, flavour: &'static str) -> Vec<Case> {
     cases
 }
 
-/// The cases that can run on this processor.
+/// Returns the cases that can run on this processor.
 pub fn cases(flavour: &'static str) -> Vec<Case> {
     static SKIPPED: Once = Once::new();
     let mut cases = read("checked", flavour);
@@ -107,7 +108,7 @@ pub fn cases(flavour: &'static str) -> Vec<Case> {
     cases
 }
 
-/// The cases in which code with checks calls code without.
+/// Returns the cases in which code with checks calls code without.
 pub fn unchecked_cases(flavour: &'static str) -> Vec<Case> {
     read("unchecked", flavour)
 }

@@ -1,17 +1,17 @@
 //! Code that gcc and clang compile with `-fsplit-stack`, on the stacks that gosched copies.
 //!
-//! A *case* is a function in C that calls others, whose frames, arguments and locals are of some
-//! difficult kind, and returns a checksum. It first runs on a plain thread, where no check ever
-//! fails. Then it runs on goroutines, where it must return the same.
+//! A *case* is a function in C that returns a checksum. It calls other functions, whose frames,
+//! arguments and locals are of some difficult kind. It first runs on a plain thread, where no check
+//! ever fails. Then it runs on goroutines, where it must return the same.
 //!
 //! | test | |
 //! | --- | --- |
 //! | `sweep` | each case at each depth of a fresh stack |
 //! | `storm` | cases at random, several at a time |
 //! | `handler` | cases in a signal handler |
-//! | `linked` | whose `__morestack` it is, and what the linker did about calls to libc |
+//! | `linked` | which `__morestack` the program has, and what the linker did about calls to libc |
 //!
-//! What is known of the compiler and the linkers, and where it is tested:
+//! Known facts about the compilers and the linkers, and the tests of each:
 //!
 //! | fact | test |
 //! | --- | --- |
@@ -20,23 +20,23 @@
 //! | at the call: arguments in registers | `words`, `pointers`, `doubles`, `vectors`, `wide_vectors`, `mixtures` |
 //! | at the call: al, the number of vector arguments | `variable_words`, `variable_doubles` |
 //! | at the call: the static chain in rax | `nested`, `twice_nested`, `chained` |
-//! | stack addresses in what a call preserves | `registers`, `registers_further_up` |
+//! | stack addresses in registers that a call preserves | `registers`, `registers_further_up` |
 //! | the `ret` behind the call is skipped | every case |
 //! | `lea 0x18(%rbp),%r11` in a function of variable arguments | `variable_words` to `variable_behind_named`, `variable` |
-//! | with `-fcf-protection=branch`, an `endbr64` before that | the flavours |
-//! | lld and gold see no prologue behind an `endbr64` | `linked` leaves such out |
+//! | with `-fcf-protection=branch`, an `endbr64` before that `lea` | the flavours |
+//! | lld and gold see no prologue behind an `endbr64` | `linked` leaves out such flavours |
 //! | `__morestack_allocate_stack_space` may lower rsp | `alloca_in_a_loop` to `array_in_a_loop` |
 //! | below rsp there may be room for arguments | `among_outgoing_arguments` |
 //! | LLVM's allocas compare signed numbers | `sweep`: `forced_clang` |
-//! | LLVM has no checks in functions of variable arguments | they are left out |
-//! | libgcc's `__morestack` isn't there | `linked`: `the_family_is_of_one_object` |
+//! | LLVM has no checks in functions of variable arguments | clang's flavours have no such cases |
+//! | libgcc's `__morestack` isn't linked | `linked`: `the_family_is_of_one_object` |
 //! | lld and gold rewrite a call of code without checks | `linked`: `calls_into_libc`, `formats_with_little_stack` |
 //! | GNU ld doesn't | `linked`: `calls_into_libc` |
 //!
 //! `setjmp`, and nested functions whose address is taken, are forbidden on copying stacks. A move
-//! adjusts every word that looks like an address in the stack, and no other word. So gcc must be
-//! told three things: to leave no remains of addresses in locals (`build.rs`), not to keep an
-//! array's address in disguise (`c/arrays.c`), and that a `long double` is a `double`
+//! adjusts every word that looks like an address in the stack, and no other word. So gcc needs
+//! three flags. With these it leaves no remains of addresses in locals (`build.rs`), doesn't keep
+//! an array's address in another form (`c/arrays.c`), and makes a `long double` a `double`
 //! (`c/long_double.c`).
 
 mod bridge;
@@ -55,8 +55,8 @@ pub use sweep::{FreshStack, Reference, Summary, references, sweep};
 
 use std::env;
 
-/// Whether there is anything to test. If the C compiler is no gcc with `-fsplit-stack`, this says
-/// so, or panics where the environment says that every tool must be there.
+/// Returns whether split-stack code was compiled. If the C compiler is no gcc with `-fsplit-stack`,
+/// this prints so, or panics if `GOSCHED_REQUIRE_TOOLS` is set.
 pub fn available() -> bool {
     let available = cfg!(split_stack);
     if !available {

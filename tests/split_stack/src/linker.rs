@@ -1,18 +1,20 @@
-//! What the linker has done about split-stack code that calls code without checks.
+//! Finds out what the linker has done about split-stack code that calls code without checks.
 
-/// Whether it rewrites a function with checks that calls one without.
+/// Returns whether the linker rewrites a function with checks that calls one without.
 ///
 /// # Panics
-/// If the prologue of such a function, compiled with `-O0`, is nothing that is known.
+/// If the prologue of such a function, compiled with `-O0`, is of no known kind.
 #[cfg(split_stack)]
 pub fn rewrites_calls() -> bool {
     /// `endbr64`, which some compilers begin every function with.
     const LANDING_PAD: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     /// `cmp %fs:0x70, %rsp`.
     const COMPARE: [u8; 9] = [0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0];
-    /// `stc`: as if the comparison had found too little.
+    /// `stc`, which the linker writes in place of the comparison: the jump then finds too little
+    /// stack each time.
     const SET_CARRY: u8 = 0xf9;
-    /// Where the call is: behind the comparison, a jump of two bytes, and two registers set.
+    /// The place of the call: behind the comparison, a jump of two bytes, and two instructions that
+    /// set registers.
     const CALL: usize = COMPARE.len() + 2 + 6 + 6;
 
     unsafe extern "C" {
@@ -22,7 +24,7 @@ pub fn rewrites_calls() -> bool {
         fn __morestack_non_split();
     }
 
-    // SAFETY: machine code, longer than that.
+    // SAFETY: the function's machine code is longer than what is read here.
     let mut code =
         unsafe { std::slice::from_raw_parts(split_stack_calls_libc_o0, LANDING_PAD.len() + CALL + 6) };
     code = code.strip_prefix(&LANDING_PAD).unwrap_or(code);
@@ -39,7 +41,7 @@ pub fn rewrites_calls() -> bool {
     }
 }
 
-/// There is no such function.
+/// Without split-stack code there is no such function.
 #[cfg(not(split_stack))]
 pub fn rewrites_calls() -> bool {
     false

@@ -1,4 +1,4 @@
-//! How often a stack has been moved.
+//! Counts how often stacks have been moved.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,14 +6,14 @@ use gosched::proc::{Hooks, set_hooks};
 
 static MOVES: AtomicUsize = AtomicUsize::new(0);
 
-/// Has moves counted, of all goroutines; before the first `run`.
+/// Starts to count the moves of all goroutines' stacks. Called before the first `run`.
 pub fn count_moves() {
     let count = |_: &_, _: &_| _ = MOVES.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the runtime hasn't started.
     unsafe { set_hooks(Hooks { copystack: Some(count), ..Hooks::default() }) };
 }
 
-/// How many there were.
+/// Returns the number of moves so far.
 pub fn moves() -> usize {
     MOVES.load(Ordering::Relaxed)
 }

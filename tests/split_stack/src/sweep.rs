@@ -1,4 +1,4 @@
-//! A case at every depth of a fresh stack.
+//! Runs a case at every depth of a fresh stack.
 
 use std::thread;
 
@@ -8,8 +8,8 @@ use crate::call::{Call, Settings};
 use crate::moves::moves;
 use crate::{Case, Partner};
 
-/// The lowest point at which a function under test is entered, above the end of the stack. No
-/// compiled code comes further down on its own.
+/// The least distance, in bytes, from the end of the stack to rsp as a function under test is
+/// entered. Code with checks calls no function further down.
 const LOWEST: usize = 256;
 
 /// The stack limit of a goroutine that is asked to stop.
@@ -18,7 +18,7 @@ const STACK_PREEMPT: u64 = (i64::MAX & -1314) as u64;
 /// The size of a plain thread's stack in bytes: enough for the deepest recursion, unoptimised.
 const THREAD_STACK: usize = 256 << 20;
 
-/// What a case did on a plain thread.
+/// What a case did on a plain thread: its result, and its use of the stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     result: u64,
@@ -43,7 +43,7 @@ impl Reference {
         Reference { result, frame: (call.sp.get() - call.entry.get()) as usize }
     }
 
-    /// Whether a call has returned what it must.
+    /// Returns whether `result` is the case's result on the plain thread.
     pub fn agrees(&self, result: u64) -> bool {
         self.result == result
     }
@@ -52,12 +52,12 @@ impl Reference {
 /// The stack of a new goroutine.
 #[derive(Clone, Copy, Debug)]
 pub struct FreshStack {
-    /// The distance from rsp, when a driver is called, to the end of the stack.
+    /// The distance from rsp, as a driver is called, to the end of the stack.
     room: usize,
 }
 
 impl FreshStack {
-    /// Measures it on a goroutine.
+    /// Measures the stack of a new goroutine.
     pub fn measure() -> Self {
         /// Returns the end of the stack.
         unsafe extern "C" fn lo(_: *const Call) -> u64 {
@@ -71,7 +71,7 @@ impl FreshStack {
         FreshStack { room: (call.sp.get() - lo) as usize }
     }
 
-    /// The lowest depth at which a case can begin, in bytes.
+    /// Returns the largest depth at which a case can begin, in bytes.
     pub fn lowest(&self, reference: &Reference) -> usize {
         self.room.checked_sub(reference.frame + LOWEST).expect("a stack has room for a driver")
     }
@@ -80,7 +80,7 @@ impl FreshStack {
 /// The outcome of a sweep.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
-    /// Goroutines, one for each case and depth.
+    /// The number of goroutines: one for each case and depth.
     pub goroutines: usize,
     /// How many of them entered the first function with less stack than its check asks for.
     pub short: usize,
@@ -88,18 +88,18 @@ pub struct Summary {
     pub moves: usize,
 }
 
-/// Bytes from one depth to the next. Without optimisation there are several times as many depths,
-/// and a move takes several times as long.
+/// Returns the number of bytes from one depth to the next. Without optimisation there are several
+/// times as many depths, and a move takes several times as long.
 fn step(forced: bool) -> usize {
     if forced && cfg!(debug_assertions) { 256 } else { 16 }
 }
 
-/// Runs each case at each depth, on a new goroutine each, and compares the results. The caller is a
-/// goroutine. If `forced`, each check must have moved the stack; otherwise, the first check must
-/// have done so where the stack was too short.
+/// Runs each case at each depth on a new goroutine, and compares the results. The caller is a
+/// goroutine. If `forced`, each check must have moved the stack. Otherwise, the first check must
+/// have moved it if the stack was too short.
 ///
 /// # Panics
-/// At the first case that returns another result, or whose stack was moved less often than it must.
+/// At the first case that returns another result, or whose stack was moved too seldom.
 pub fn sweep(cases: &[Case], references: &[Reference], settings: Settings, forced: bool) -> Summary {
     let (fresh, partner) = (FreshStack::measure(), Partner::goroutines());
     let mut summary = Summary::default();

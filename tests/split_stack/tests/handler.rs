@@ -1,4 +1,4 @@
-//! Cases in a signal handler, which interrupts a goroutine, and has the signal stack.
+//! Runs cases in a signal handler, which interrupts a goroutine and runs on the signal stack.
 
 #[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
 #[path = "../../suite/harness/mod.rs"]
@@ -22,18 +22,18 @@ fn main() -> std::process::ExitCode {
     harness::main(TESTS)
 }
 
-/// So many signals.
+/// The number of signals that the test waits for.
 const SIGNALS: usize = 1500;
 
-/// Seconds after which a process is killed that should have ended.
+/// The seconds after which a process that should have ended is killed.
 const PATIENCE: u32 = 300;
 
 const SETTINGS: Settings = Settings { seed: 0x0123_4567_89ab_cdef, levels: 5, deep_levels: 1 };
 
-/// What the handler runs.
+/// The cases that the handler runs.
 static CASES: OnceLock<Vec<(Case, Reference)>> = OnceLock::new();
 
-/// How often it was called, and how often a case returned what it must not.
+/// How often the handler was called, and how often a case returned a wrong result.
 static SEEN: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
 
@@ -46,9 +46,9 @@ extern "C" fn handler(_: libc::c_int) {
     }
 }
 
-/// Has SIGPROF come each millisecond that the process runs for.
+/// Installs the handler, and a timer that sends SIGPROF for each millisecond of processor time.
 fn profile() {
-    // SAFETY: the handler runs cases, which need no more than the stack; the structs are whole.
+    // SAFETY: the handler runs cases that fit the signal stack, and the structs are initialised.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
@@ -60,14 +60,15 @@ fn profile() {
     }
 }
 
-/// Goroutines that are asked to stop all the time are interrupted in malloc and free, by a handler
-/// whose arrays of variable length look at the limit of the goroutine.
+/// Goroutines are asked to stop all the time, and a handler interrupts them in malloc and free. Its
+/// arrays of variable length compare rsp with the goroutine's limit.
 fn arrays_in_a_handler(test: Test) {
     if !available() {
         return;
     }
     let process = test.process(|| {
-        // SAFETY: sets a timer. A lock of malloc's that is taken twice is waited for for ever.
+        // SAFETY: only sets a timer. It ends a process that hangs because the handler waits for a
+        // lock of malloc's that its own thread holds.
         unsafe { libc::alarm(PATIENCE) };
         let arrays = |flavour| cases(flavour).into_iter().find(|case| case.name == "array_in_a_loop");
         let cases: Vec<Case> = flavours().into_iter().filter_map(arrays).collect();

@@ -1,9 +1,9 @@
-//! Cases at random, but for the seed: eight goroutines at a time, on two threads.
+//! Random cases at random depths, on eight goroutines at a time, with two P's.
 //!
 //! | variable | |
 //! | --- | --- |
-//! | `STRESS_SECONDS` | how long each process runs, 5 at first |
-//! | `STRESS_SEED` | the seed; without it, another one each time |
+//! | `STRESS_SECONDS` | how many seconds each process runs: 5 by default |
+//! | `STRESS_SEED` | the seed; by default a new one each time |
 
 #[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
 #[path = "../../suite/harness/mod.rs"]
@@ -32,33 +32,34 @@ fn main() -> std::process::ExitCode {
     harness::main(TESTS)
 }
 
-/// So many run at a time.
+/// How many goroutines run cases at a time.
 const GOROUTINES: usize = 8;
 
-/// Seconds after which a process is killed that should have ended.
+/// The seconds after its end at which a process is killed.
 const PATIENCE: u64 = 300;
 
-/// Grown stacks go from goroutine to goroutine.
+/// A stack that has grown is used again, for another goroutine.
 fn kept_stacks(test: Test) {
     storm(test, false, "stackverify=1", 2000);
 }
 
-/// Each begins with a small one.
+/// Each goroutine begins with a small stack.
 fn fresh_stacks(test: Test) {
     storm(test, false, "stackkeep=0,stackverify=1,randomizescheduler=1", 2000);
 }
 
-/// Each check moves them.
+/// Each check moves the stack.
 fn moving_stacks(test: Test) {
     storm(test, false, "stackforcemove=1,stackverify=1,randomizescheduler=1", 50);
 }
 
-/// They are asked to stop all the time: they do at their checks, and between any two instructions.
+/// Goroutines are asked to stop all the time. They stop at their checks, and between any two
+/// instructions.
 fn stopped_goroutines(test: Test) {
     storm(test, true, "stackkeep=0,stackverify=1", 2000);
 }
 
-/// Both.
+/// Each check moves the stack, and goroutines are asked to stop all the time.
 fn stopped_goroutines_on_moving_stacks(test: Test) {
     storm(test, true, "stackforcemove=1,stackverify=1", 50);
 }
@@ -70,7 +71,7 @@ fn storm(test: Test, asked: bool, godebug: &str, deep_levels: u64) {
     let seconds = number("STRESS_SECONDS").unwrap_or(5);
     let seed = seed();
     let process = test.process(|| {
-        // SAFETY: sets a timer.
+        // SAFETY: only sets a timer.
         unsafe { libc::alarm((seconds + PATIENCE) as u32) };
         here(seed, seconds, asked, deep_levels);
     });
@@ -80,7 +81,7 @@ fn storm(test: Test, asked: bool, godebug: &str, deep_levels: u64) {
     print!("{}", process.end().with("exit status: 0").says("moves").stderr);
 }
 
-/// The storm of this process.
+/// Runs the storm in this process.
 fn here(seed: u64, seconds: u64, asked: bool, deep_levels: u64) {
     let mut rng = Rng::new(seed);
     let settings = Settings { seed: rng.next(), levels: 30, deep_levels };
@@ -105,7 +106,7 @@ fn here(seed: u64, seconds: u64, asked: bool, deep_levels: u64) {
     eprintln!("{calls} calls, {} moves", moves());
 }
 
-/// Runs one case after the other; returns how many.
+/// Runs one random case after the other until `end`, and returns how many.
 fn at_random(
     rng: &mut Rng,
     all: &[(Case, Reference)],

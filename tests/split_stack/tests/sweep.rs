@@ -1,11 +1,11 @@
-//! Each case at each depth of a fresh stack, where each prologue can be the one that finds too
-//! little of it.
+//! Runs each case at each depth of a fresh stack, so that each prologue is once the one that finds
+//! too little stack.
 //!
 //! | tests | what happens to stacks |
 //! | --- | --- |
 //! | `growth_*` | they grow |
-//! | `fenced_*` | they grow; what they have left is inaccessible, and looked for in what they have become |
-//! | `forced_*`, `variable_*` | they are moved by every check besides |
+//! | `fenced_*` | they grow; the old stack is made inaccessible, and no address of it may be left |
+//! | `forced_*`, `variable_*` | the same, and every check moves the stack |
 
 #[allow(dead_code, unused_imports, reason = "the suite's tests need more of it")]
 #[path = "../../suite/harness/mod.rs"]
@@ -41,7 +41,7 @@ fn main() -> std::process::ExitCode {
     harness::main(TESTS)
 }
 
-/// A test for each level: what its name says is done to the stacks, at that level.
+/// Defines a test for each level, which calls the function for the mode.
 macro_rules! at_each_level {
     ($($test:ident: $mode:ident $level:literal;)*) => {
         $(fn $test(test: Test) {
@@ -62,7 +62,8 @@ at_each_level! {
     forced_o2fp: forced "o2fp";
 }
 
-/// Calls that the deepest recursion makes. Without optimisation, moving so much takes too long.
+/// The number of calls of the deepest recursion. Without optimisation, to move a deeper stack takes
+/// too long.
 const DEEP: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 
 /// The flavours by clang that are tested most.
@@ -80,7 +81,7 @@ fn fenced(test: Test, level: &'static str) {
     in_flavours(test, &[level], cases, FENCED, DEEP);
 }
 
-/// Not so deep: what is moved is what there is of the stack, level by level.
+/// The recursion isn't as deep here, because each level moves the whole stack.
 fn forced(test: Test, level: &'static str) {
     in_flavours(test, &[level], cases, FORCED, 100);
 }
@@ -97,7 +98,7 @@ fn in_flavours(
     }
 }
 
-/// The flavours that clang has compiled, or gcc.
+/// Returns the flavours that clang has compiled, or those that gcc has compiled.
 fn compiled_by(clang: bool) -> Vec<&'static str> {
     flavours().into_iter().filter(|flavour| flavour.starts_with("clang-") == clang).collect()
 }
@@ -106,7 +107,7 @@ fn growth_in_all_flavours(test: Test) {
     in_flavours(test, &flavours(), cases, GROWING, 100);
 }
 
-/// What a prologue has behind its call is not the same in each flavour.
+/// The instructions behind the call in a prologue depend on the flavour.
 fn variable_arguments_in_all_flavours(test: Test) {
     fn variable(flavour: &'static str) -> Vec<Case> {
         cases(flavour).into_iter().filter(|case| case.name.starts_with("variable_")).collect()
@@ -120,14 +121,15 @@ fn fenced_clang(test: Test) {
     }
 }
 
-/// Its allocas compare signed numbers.
+/// clang's allocas compare signed numbers. So the guard with which every check fails is positive.
 fn forced_clang(test: Test) {
     if has_clang() {
         in_flavours(test, &CLANG, cases, FORCED, 100);
     }
 }
 
-/// Whether clang has compiled the cases; if not, says so, or panics.
+/// Returns whether clang has compiled the cases. If not, prints so, or panics if
+/// `GOSCHED_REQUIRE_TOOLS` is set.
 fn has_clang() -> bool {
     let has = !compiled_by(true).is_empty();
     if available() && !has {
@@ -137,17 +139,18 @@ fn has_clang() -> bool {
     has
 }
 
-/// One goroutine asks for 100 MB by alloca, one block after the other; each check fails.
+/// One goroutine asks for 100 MB by alloca, one block after the other, and each check fails. So the
+/// blocks must be freed on the way.
 fn allocas_end(test: Test) {
     ends(test, "alloca_again", 6000);
 }
 
-/// Likewise for arrays of variable length, all in one frame.
+/// The same with arrays of variable length, all in one frame.
 fn arrays_end(test: Test) {
     ends(test, "array_in_a_loop", 100_000);
 }
 
-/// Runs a case that takes memory `levels` times, in little memory.
+/// Runs a case that takes memory `levels` times, in a process that may use only a little.
 fn ends(test: Test, name: &str, levels: u64) {
     if !available() {
         return;

@@ -1,4 +1,4 @@
-//! A sweep in a process of its own.
+//! Runs a sweep in a process of its own.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use gosched_split_stack::{Case, Settings, count_moves, references, sweep};
 
 use crate::harness::Test;
 
-/// The seed of the random words that cases are called with.
+/// The seed of the values in the cases.
 pub const SEED: u64 = 0x0123_4567_89ab_cdef;
 
 /// Sweeps over `cases(level)` for each of the levels, with the stacks that `godebug` asks for. The

@@ -1,4 +1,4 @@
-/* CHECK(condition): ends the program, with a message, unless it is so. */
+/* CHECK(condition): ends the program with a message, unless the condition holds. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static void fail(void *arg)
     exit(EXIT_FAILURE);
 }
 
-/* Printing takes more than a copying stack has. */
+/* The message is printed on the system stack, as printing needs more than a copying stack has. */
 #define CHECK(condition)                                               \
     do {                                                               \
         if (!(condition)) {                                            \

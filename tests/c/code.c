@@ -1,7 +1,7 @@
 /*
- * What a compiler tells of the code that it has made: a map of its frames, and where it may be
- * stopped between any two instructions. The code is written as a compiler for x86-64 would emit it.
- * .ci/c builds and runs it.
+ * What a compiler registers for the code that it has made: a map of its frames, and the range in
+ * which it may be stopped between any two instructions. The code here is written as a compiler for
+ * x86-64 would emit it. .ci/c builds and runs this program.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,8 +19,8 @@ static void wait_for(_Atomic(int) *count, int n)
 }
 
 /*
- * count(n, list) as a compiler would emit it: each frame has a cell of a list, which links to that
- * of its caller, and a number that looks like an address of the stack, with its complement.
+ * count(n, list) as a compiler would emit it. Each frame has a cell, which links to the cell of its
+ * caller. A cell also has a number that looks like an address of the stack, and its complement.
  */
 struct cell {
     size_t value;
@@ -31,7 +31,7 @@ struct cell {
 size_t count(size_t n, const struct cell *list);
 extern const char count_end[];
 
-/* How many numbers were taken for addresses. */
+/* How many of these numbers were adjusted, as if they were addresses. */
 static _Atomic(int) broken;
 
 __attribute__((used)) size_t gosched_test_sum(const struct cell *list)
@@ -98,7 +98,8 @@ static void count_down(void *depth)
     atomic_fetch_add(&ended, 1);
 }
 
-/* The second run needs a larger stack: one that has grown may be used again. */
+/* Returns how many numbers a run has broken. A second run must be deeper: it may get a stack that
+   has grown, and only a stack that grows is moved. */
 static int broken_by_a_run(size_t depth)
 {
     int before = atomic_load(&ended);
@@ -122,7 +123,7 @@ static void frame_maps(void)
     CHECK(gosched_unregister_frame_map(lo, hi) == 0 && gosched_unregister_frame_map(lo, hi) == ENOENT);
 }
 
-/* spin(stop) as a compiler would emit it: it runs until *stop is set, without a check. */
+/* spin(stop) as a compiler would emit it. It runs until *stop is set, without a check. */
 void spin(const _Atomic(char) *stop);
 extern const char spin_end[];
 
@@ -149,7 +150,7 @@ static void spin_until_stopped(void *unused)
     atomic_fetch_add(&ended, 1);
 }
 
-/* With one P, this goes on only because the other could be stopped. */
+/* With one P, this goroutine goes on only if the one that spins is stopped. */
 static void preemptible(void)
 {
     uintptr_t lo = (uintptr_t)spin, hi = (uintptr_t)spin_end;
@@ -182,7 +183,7 @@ static void *all_tests(void *arg)
     preemptible();
     int before = atomic_load(&ended);
     gosched_newproc(on_a_copying_stack, NULL);
-    /* The one that spins ends, too. */
+    /* The goroutine that spins ends, too. */
     wait_for(&ended, before + 2);
     return arg;
 }
@@ -191,7 +192,7 @@ int main(void)
 {
     int arg;
     void *result = NULL;
-    /* The one that spins is to be stopped, and not to go on without a P. */
+    /* The goroutine that spins must be stopped, and not go on without a P. */
     gosched_set_detach(false);
     CHECK(gosched_run(all_tests, &arg, &result) == 0 && result == &arg);
     puts("all is as it should be");

@@ -1,4 +1,4 @@
-/* Tests on the main goroutine, and on copying stacks with ever less room left. */
+/* Runs tests on the main goroutine, and on copying stacks with less and less room left. */
 #include <stdint.h>
 
 #include "gosched.h"

@@ -1,6 +1,6 @@
 /*
- * What a runtime that is ported in C hangs in: every hook, with a chain of addresses of a stack
- * that moves; and a tracer, which counts. .ci/c builds and runs it.
+ * What a port in C installs: every hook, of which one adjusts a chain of addresses when a stack
+ * moves, and a tracer, which counts events. .ci/c builds and runs this program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static void wait_for(_Atomic(int) *count, int n)
         gosched_yield();
 }
 
-/* What each P has in its slot. */
+/* The value that each P has in its slot. */
 struct cache {
     struct gosched_p *p;
     int32_t id;
@@ -54,7 +54,7 @@ static void acquirep(struct gosched_p *p)
     atomic_fetch_add(&acquired, 1);
 }
 
-/* The collector's worker while it is parked: only the hook has it go on. */
+/* The collector's worker while it is parked. Only the hook makes it go on. */
 static _Atomic(struct gosched_g *) worker;
 
 static struct gosched_g *find_worker(struct gosched_p *p)
@@ -72,7 +72,7 @@ static void gdestroy(struct gosched_g *g)
     atomic_fetch_add(&destroyed_gs, 1);
 }
 
-/* Addresses of a goroutine's stack that aren't on it. */
+/* Addresses of a goroutine's stack that are stored elsewhere. */
 struct link {
     void *at;
     struct link *next;
@@ -97,7 +97,8 @@ static void copystack(struct gosched_g *g, const struct gosched_adjust_info *inf
     }
 }
 
-/* Adds an address of its frame to the chain, in each call; in the end, all of them are good. */
+/* Each call adds an address of its frame to the chain. The last call checks all addresses, and each
+   call checks its own at its end. */
 static void chain_up(int more)
 {
     static struct link links[1000];
@@ -127,7 +128,7 @@ static _Atomic(struct gosched_g *) parked;
 static void build_a_chain(void *unused)
 {
     (void)unused;
-    /* An address that isn't of this stack stays as it is. */
+    /* The hook must not change an address that isn't of this stack. */
     static struct link last = {&ended, NULL};
     chain = &last;
     atomic_store(&chained, gosched_getg());
@@ -138,7 +139,7 @@ static void build_a_chain(void *unused)
     atomic_fetch_add(&ended, 1);
 }
 
-/* Suspends a parked goroutine and shrinks its stack, as otherwise only that goroutine could. */
+/* Suspends a parked goroutine, and shrinks its stack while it is suspended. */
 static void shrink(void *g)
 {
     struct gosched_suspend_state state;
@@ -211,7 +212,7 @@ static void processors(void)
     CHECK(atomic_load(&acquired) > 0);
 }
 
-/* What the tracer has seen: how many events of each kind, and some of their fields. */
+/* What the tracer has seen: the number of events of each kind, and some of their fields. */
 static _Atomic(int) events[GOSCHED_EVENT_KIND_GOMAXPROCS + 1], last_procs, heap_dumps;
 static _Atomic(struct gosched_m *) thread;
 
@@ -278,7 +279,7 @@ static void tracer(void)
     CHECK(p == NULL || (gosched_p_id(p) >= 0 && gosched_p_id(p) < MOST_PS));
 }
 
-/* What a report says, by way of a file in place of stderr. */
+/* Reads reports from a file that replaces stderr. */
 static void schedtrace(void *unused)
 {
     char name[] = "/tmp/gosched-schedtrace-XXXXXX", text[16 << 10] = {0};

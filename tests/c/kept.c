@@ -1,8 +1,8 @@
 /*
- * Promises that must hold until their end, whatever other threads do meanwhile. The room that a
- * check or gosched_ensure_stack has made stays while a collector stops the goroutine and shrinks
- * its stack. A lock isn't touched any more once another thread may own it, and free it. .ci/c
- * builds and runs it.
+ * Promises that hold whatever other threads do. The room that a check or gosched_ensure_stack has
+ * made stays while a collector stops the goroutine and shrinks its stack. And once a park has
+ * released a lock, it doesn't touch the lock any more, because another thread may free it. .ci/c
+ * builds and runs this program.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -30,7 +30,7 @@ __attribute__((no_split_stack, noinline)) static void use(volatile char *room)
         room[i] = 1;
 }
 
-/* Code without a check, as a C library's. */
+/* Code without a check, like that of a C library. */
 __attribute__((no_split_stack, noinline)) static void unchecked(void)
 {
     volatile char room[ROOM];
@@ -49,7 +49,7 @@ __attribute__((noinline)) static void call_unchecked(void)
     unchecked();
 }
 
-/* Entering is a check too, where the goroutine may be stopped. */
+/* gosched_entersyscall is a check, too, so the goroutine may be stopped there. */
 __attribute__((noinline)) static void call_in_a_system_call(void)
 {
     gosched_ensure_stack(16 << 10);
@@ -106,8 +106,8 @@ struct waiter {
 
 static _Atomic(struct waiter *) waiter, watched;
 
-/* Called after each instruction of the parking thread. After it releases the lock, it waits for
-   the goroutine. */
+/* A handler that runs after each instruction of the thread on which a goroutine parks. Once the
+   thread has released the lock, the handler holds it up until the page of the lock is gone. */
 static void stepped(int sig, siginfo_t *info, void *context)
 {
     struct waiter *w = atomic_load(&watched);
@@ -116,7 +116,7 @@ static void stepped(int sig, siginfo_t *info, void *context)
         return;
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100L;
     atomic_store(&waiter, w);
-    /* Until the page is gone, or for a limited time. */
+    /* Waits until the page is gone, or for at most 100 ms. */
     for (int i = 0; i < 100 && atomic_load(&watched) != NULL; i++) {
         struct timespec ms = {0, 1000000};
         nanosleep(&ms, NULL);
@@ -146,12 +146,12 @@ static void test_lock(void)
     w->g = gosched_getg();
     gosched_lock(&w->lock);
     atomic_store(&watched, w);
-    /* The trap flag. Nothing is below the stack pointer that this would write over. */
+    /* Sets the trap flag. The subtraction keeps the red zone below the stack pointer. */
     __asm__ volatile("sub $128, %%rsp; pushf; orl $0x100, (%%rsp); popf; add $128, %%rsp" ::: "memory", "cc");
     gosched_parkunlock(&w->lock, GOSCHED_WAIT_REASON_NONE);
     CHECK(munmap(w, 4096) == 0);
     atomic_store(&watched, NULL);
-    /* It goes on now. */
+    /* The thread that was held up goes on now. */
     gosched_sleep(10000000);
     CHECK(pthread_join(thread, NULL) == 0);
 }

@@ -1,7 +1,7 @@
 /*
- * What comes from outside (the poller, signals), and what the runtime says of goroutines, metrics
- * and labels. It runs on the main goroutine, on copying stacks, and on a thread that isn't the
- * runtime's. .ci/c builds and runs it.
+ * The poller, signals, metrics, labels, and what the runtime reports about goroutines. The tests
+ * run on the main goroutine, on copying stacks, and on a thread that isn't the runtime's. .ci/c
+ * builds and runs this program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define MS 1000000
 #define FOREVER ((int64_t)60 * 1000 * MS)
 
-/* Set when a goroutine that helps has ended. */
+/* A semaphore that is released when a helping goroutine ends. */
 static uint32_t helped;
 
 struct ends {
@@ -71,7 +71,7 @@ static void polls(void)
     CHECK(gosched_poll_open(-1, &again) == EBADF && gosched_poll_open(ends.in, NULL) == EINVAL);
     CHECK(!gosched_is_poll_descriptor(ends.in) && !gosched_is_poll_descriptor(-1));
 
-    /* A deadline that passes during a wait, and one that has passed before. */
+    /* A deadline passes during a wait; the next wait begins after it has passed. */
     int64_t begin = gosched_nanotime();
     CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
     CHECK(read_some(ends.in, &byte, 1, &error) < 0 && error == EAGAIN);
@@ -84,7 +84,7 @@ static void polls(void)
     gosched_poll_set_deadline(in, -1, 'r' + 'w');
     CHECK(gosched_poll_reset(in, 'w') == GOSCHED_POLL_RESULT_TIMEOUT);
 
-    /* Without a deadline, the wait lasts until there is something to read. */
+    /* Without a deadline, a wait lasts until there is something to read. */
     gosched_poll_set_deadline(in, 0, 'r' + 'w');
     CHECK(gosched_poll_reset(in, 'r') == GOSCHED_POLL_RESULT_OK);
     gosched_newproc(write_later, (void *)(intptr_t)ends.out);
@@ -95,7 +95,7 @@ static void polls(void)
     CHECK(byte == 'x');
     gosched_semacquire(&helped);
 
-    /* The pipe has room, and has had since it was opened. */
+    /* The pipe has had room since it was opened, so this doesn't wait. */
     gosched_poll_set_deadline(out, FOREVER, 'w');
     CHECK(gosched_poll_wait(out, 'w') == GOSCHED_POLL_RESULT_OK);
 
@@ -110,7 +110,7 @@ static void polls(void)
     close(ends.out);
 }
 
-/* The receiver of all tests: it says which signal has come. */
+/* One goroutine receives the signals of all tests, and stores the last one here. */
 static _Atomic uint32_t received;
 static uint32_t has_received;
 
@@ -160,7 +160,8 @@ static void signals(void)
     gosched_systemstack(look_at_action, &usr1);
     CHECK(usr1.is_default);
 
-    /* The default action does nothing, in case the signal comes when it is no longer ignored. */
+    /* The default action of SIGWINCH does nothing. So it is harmless if the signal comes when it is
+       no longer ignored. */
     atomic_store(&received, 0);
     CHECK(gosched_signal_ignore(SIGWINCH) == 0 && gosched_signal_ignored(SIGWINCH));
     gosched_systemstack(look_at_action, &winch);
@@ -180,7 +181,7 @@ static void metrics(void)
     memset(&now, 0xff, sizeof now);
     CHECK(gosched_metrics(NULL) == EINVAL && gosched_metrics(&now) == 0);
     CHECK(now.gomaxprocs == (uint64_t)gosched_set_gomaxprocs(0));
-    CHECK(now.goroutines >= 2 && now.goroutines < 10); /* this one, the receiver of signals, those that just end */
+    CHECK(now.goroutines >= 2 && now.goroutines < 10); /* this one, the signals' receiver, some that are ending */
     CHECK(now.idle_seconds >= 0 && now.idle_seconds < 1e6);
     CHECK(now.mutex_wait_seconds >= 0 && now.detached_seconds >= 0 && now.detached <= now.goroutines);
     CHECK(now.stack_home_bytes >= 4096 && now.stack_segment_bytes < (uint64_t)1 << 40);
@@ -189,7 +190,7 @@ static void metrics(void)
     CHECK(now.stack_growths > 0);
 }
 
-/* The labels, one after the other. */
+/* The goroutine's labels as one text. */
 static char all_labels[64];
 
 static void add_label(const char *key, const char *value, void *all)

@@ -1,6 +1,6 @@
 /*
- * Recurses on and on, on a stack that may have a MiB. .ci/c builds it, and checks that the process
- * ends with a report.
+ * Recurses without end, on a stack that may grow to 1 MiB. .ci/c builds this program, and checks
+ * that it ends with a report.
  */
 #include <limits.h>
 #include <stdlib.h>

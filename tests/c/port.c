@@ -1,7 +1,7 @@
 /*
- * Calls every function that a port calls for goroutines, locks and system calls. It runs on the
- * main goroutine of each kind, on copying stacks at many depths, and where it matters on a thread
- * that isn't the runtime's. .ci/c builds and runs it.
+ * Calls every function that a port uses for goroutines, locks and system calls. The tests run on
+ * the main goroutine of each kind and on copying stacks at many depths. Some also run on a thread
+ * that isn't the runtime's. .ci/c builds and runs this program.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,8 @@
 #include "check.h"
 #include "gosched.h"
 
-/* A group of goroutines, built on the runtime's lock. The waiter parks; the last one wakes it. */
+/* A group of goroutines, built on the runtime's lock. The waiter parks, and the last goroutine of
+   the group wakes it. */
 static struct {
     struct gosched_mutex lock;
     int left;
@@ -52,7 +53,7 @@ static void group_wait(void)
     CHECK(group.left == 0);
 }
 
-/* A lock keeps others out, and its owner isn't stopped while it holds it. */
+/* A lock excludes other goroutines, and its owner isn't stopped while it holds the lock. */
 static struct gosched_mutex count_lock;
 static long count;
 
@@ -82,7 +83,7 @@ static void test_locks(void)
     CHECK(count == 8000);
 }
 
-/* The port's own words in each goroutine. */
+/* The words in each goroutine that belong to the port. */
 static void has_words(void *arg)
 {
     struct gosched_g *g = gosched_getg();
@@ -114,7 +115,7 @@ static void test_words(void)
     CHECK(gosched_goid(gosched_getg()) != 0);
 }
 
-/* After gosched_ensure_stack, code without checks can use the stack that was asked for. */
+/* After gosched_ensure_stack, code without checks may use the stack that was requested. */
 __attribute__((no_split_stack, noinline)) static int without_checks(void)
 {
     volatile char bytes[14 << 10];
@@ -166,7 +167,7 @@ static void test_coroutines(void)
     }
 }
 
-/* mcall and gogo: the goroutine leaves and comes back at once. */
+/* mcall and gogo: a goroutine leaves its stack for g0, which goes on with it at once. */
 static struct gosched_g *left;
 
 static void resume(struct gosched_g *g)
@@ -182,7 +183,7 @@ static void test_mcall(void)
     CHECK(left == gosched_getg());
 }
 
-/* Makes several parked goroutines ready in one go. */
+/* Parked goroutines, which one call makes ready. */
 static struct gosched_g *parked[16];
 static int nparked;
 
@@ -213,7 +214,7 @@ static void test_injectglist(void)
     group_wait();
 }
 
-/* What keeps a goroutine where it is. */
+/* Functions that keep a goroutine on its P or on its thread. */
 static void test_pins(void)
 {
     int n = gosched_set_gomaxprocs(0);
@@ -261,7 +262,7 @@ static void test_os_thread(void)
     group_wait();
 }
 
-/* System calls: another goroutine writes what this one reads, with one processor too. */
+/* System calls: while this goroutine reads, another one writes, even with one P. */
 static int fds[2];
 
 static void writes(void *unused)
@@ -304,7 +305,7 @@ static void test_counts(void)
     gosched_free_os_memory();
 }
 
-/* Makes a goroutine as if another place had made it. */
+/* The goroutine of the next test, which is made as if by a call at another address. */
 static void ends(void *unused)
 {
     (void)unused;
@@ -318,7 +319,7 @@ static void test_newproc_at(void)
     group_wait();
 }
 
-/* A channel begins with its length and its capacity. */
+/* The first two words of a channel are its length and its capacity. */
 static void test_channels_words(void)
 {
     struct gosched_chan *chan;
@@ -330,7 +331,7 @@ static void test_channels_words(void)
     gosched_chan_free(chan);
 }
 
-/* A handler finds the goroutine that was interrupted. On a signal's stack nothing is checked. */
+/* A handler finds the goroutine that it has interrupted. On the signal stack it makes no check. */
 static struct gosched_g *interrupted;
 
 __attribute__((no_split_stack)) static void note_interrupted(int sig)
@@ -374,7 +375,7 @@ static void all(void)
     test_newproc_at();
 }
 
-/* The same with less and less of the stack left. */
+/* Runs the tests with less and less of the stack left. */
 static void at_depth(int depth)
 {
     volatile char frame[96];
@@ -398,7 +399,8 @@ static void *main_goroutine(void *arg)
     return arg;
 }
 
-/* On a thread that isn't the runtime's: locks, and the functions that say that it isn't. */
+/* Runs on a thread that isn't the runtime's. Uses locks, and the functions by which a thread learns
+   that it isn't the runtime's. */
 static void *foreign(void *unused)
 {
     CHECK(gosched_acquirem() == NULL && gosched_curg() == NULL);

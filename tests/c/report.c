@@ -1,6 +1,6 @@
 /*
- * What a port says in reports: each way to end the process, and names of code that only the port
- * knows. The argument says which; .ci/c builds and runs it, and looks at what is said.
+ * Reports of a port: each way to end the process, and names of code that only the port knows. The
+ * argument names the way. .ci/c builds and runs this program, and compares the reports.
  */
 #include <stdint.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "check.h"
 #include "gosched.h"
 
-/* A function that the addresses of 128 bytes are in. */
+/* A function that has 128 bytes of addresses to itself, so that is_in recognises it. */
 #define ALONE __attribute__((noinline, aligned(128)))
 
 static bool is_in(uintptr_t pc, void (*f)(void *))
@@ -40,14 +40,15 @@ ALONE static void panics(void *unused)
     gosched_fatalpanic("panic: boom\n\tpanic: again");
 }
 
-/* Calls by way of what reports leave out. */
+/* Calls `panics`, and is itself left out of reports, as a function of the port's. */
 ALONE static void inside(void *unused)
 {
     panics(unused);
     __asm__ volatile("");
 }
 
-/* The port's names: one function is called otherwise, another is the port's own. */
+/* The port's names. It gives one function two names, as if one were inlined. Another function is
+   marked as the port's own, and reports leave it out. */
 static size_t symbolize(uintptr_t pc, struct gosched_code_place *places, size_t n)
 {
     CHECK(n >= 2);

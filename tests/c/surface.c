@@ -1,7 +1,8 @@
 /*
  * Calls every function of gosched.h in three places: on the main goroutine, whose stack is fixed;
- * on copying stacks, at many depths; and on a thread that isn't the runtime's. At those depths, now
- * a function here and now one of the library finds too little room. .ci/c builds and runs it.
+ * on copying stacks, at many depths; and on a thread that isn't the runtime's. At some depths a
+ * function of this file finds too little room, and at others one of the library. .ci/c builds and
+ * runs this program.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +27,7 @@ static struct gosched_chan *make_chan(size_t elem_size, size_t capacity)
     return chan;
 }
 
-/* The channel on which a helper says, as the last thing it does, that it has ended. */
+/* The channel to which a helper sends at its end. */
 static struct gosched_chan *ended;
 
 static void end(void *unused)
@@ -92,7 +93,7 @@ static void unbuffered(void)
 static void buffered(void)
 {
     struct gosched_chan *chan = make_chan(sizeof(intptr_t), 3);
-    /* A whole word: half a word and half an old address could look like an address of the stack. */
+    /* A whole word, as half a word beside half of an old address could look like an address. */
     intptr_t value = 1;
     for (; gosched_chan_try_send(chan, &value) == DONE; value++)
         CHECK(gosched_chan_len(chan) == (size_t)value);
@@ -130,7 +131,7 @@ static void selects(void)
     end_echo();
 }
 
-/* More cases than are put in order on the stack. */
+/* More cases than the select sorts on the stack. */
 static void select_of_many(void)
 {
     enum { CASES = 20 };
@@ -148,7 +149,7 @@ static void select_of_many(void)
     gosched_chan_free(chan);
 }
 
-/* A parked goroutine. The goroutine that takes it out makes it ready. */
+/* A parked goroutine. The goroutine that takes it from here makes it ready. */
 static _Atomic(struct gosched_g *) parked;
 
 static bool publish(struct gosched_g *g, void *place)
@@ -189,7 +190,7 @@ static void parks(void)
     gosched_park(go_on, &parked, GOSCHED_WAIT_REASON_SLEEP);
 }
 
-/* Needs half a MiB, without a check. */
+/* Uses half a MiB of stack, without a check. */
 __attribute__((no_split_stack)) static void use_much(void *unused)
 {
     volatile char bytes[512 << 10];
@@ -209,7 +210,7 @@ static void fixed_stacks(void)
     wait_for_end();
 }
 
-/* A list that lies in the frames of a recursion. */
+/* A list whose nodes are in the frames of a recursion. */
 struct node {
     const struct node *next;
     intptr_t value;
@@ -262,7 +263,7 @@ static void exits(void)
     wait_for_end();
 }
 
-/* What a function on the scheduler's stack sees. */
+/* What a function on the scheduler's stack finds out. */
 struct seen {
     struct gosched_g *g;
     char text[16];
@@ -296,7 +297,7 @@ static void write_a_byte(void *pipe)
     end(pipe);
 }
 
-/* If no other goroutine could write, this would wait forever. */
+/* This would wait forever if no other goroutine could write during the blocking call. */
 static void blocking(void)
 {
     static int ends[2];
@@ -377,7 +378,8 @@ static void (*const tests[])(void) = {
 
 enum { TESTS = sizeof tests / sizeof *tests };
 
-/* The test that the helper on a copying stack runs, and where it says that it is done. */
+/* The test that the helper on a copying stack runs, its depth, and the channel that it sends to
+   when it is done. */
 static int test, depth;
 static struct gosched_chan *tested;
 
@@ -399,7 +401,7 @@ static void test_at_depth(void *unused)
     CHECK(gosched_chan_send(tested, &word) == DONE);
 }
 
-/* What a thread may do that isn't the runtime's. */
+/* Runs on a thread that isn't the runtime's, and calls the functions that are allowed there. */
 static void *foreign(void *arg)
 {
     CHECK(gosched_getg() == NULL);

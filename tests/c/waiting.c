@@ -1,7 +1,7 @@
 /*
- * Timers, semaphores, conditions and notes, and the guarantees that a program relies on. It runs on
- * the main goroutine, on copying stacks, in timers, in a signal handler, and on a thread that isn't
- * the runtime's. .ci/c builds and runs it.
+ * Timers, semaphores, conditions and notes, and the guarantees that a program relies on. The tests
+ * run on the main goroutine, on copying stacks, in timers, in a signal handler, and on a thread
+ * that isn't the runtime's. .ci/c builds and runs this program.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,7 +22,7 @@
 
 enum { WORKERS = 8, ROUNDS = 200 };
 
-/* What a timer has done: how often it fired, and with which number last. */
+/* How often a timer has fired, and its last sequence number. */
 struct fired {
     _Atomic uint32_t times;
     _Atomic size_t seq;
@@ -37,7 +37,7 @@ static void fire(void *arg, size_t seq)
     gosched_semrelease(&fired->sema);
 }
 
-/* A timer's memory must stay as long as a heap has it: so there is one for each test. */
+/* A timer's memory must stay as long as the timer is in a heap. So each test has a static one. */
 static void one_shot(void)
 {
     static struct gosched_timer t;
@@ -93,7 +93,7 @@ static void periodic(void)
         gosched_semacquire(&fired.sema);
     CHECK(gosched_nanotime() - begin >= 5 * MS);
     CHECK(gosched_stop_timer(&t));
-    gosched_sleep(10 * MS); /* a call that had begun has ended */
+    gosched_sleep(10 * MS); /* if the timer was firing, it has ended by now */
     uint32_t times = atomic_load(&fired.times);
     CHECK(times >= before + 5);
     gosched_sleep(3 * MS);
@@ -102,7 +102,7 @@ static void periodic(void)
         gosched_semacquire(&fired.sema);
 }
 
-/* A lock: 0, or 1 if it is held; 2 if somebody may wait. */
+/* A lock. The state is 0 if it is free, 1 if it is held, and 2 if others may wait for it. */
 struct mutex {
     _Atomic uint32_t state, waiters;
     uint32_t sema;
@@ -128,7 +128,7 @@ static void mutex_unlock(struct mutex *m)
         gosched_semrelease1(&m->sema, false);
 }
 
-/* Waits for workers. At most one goroutine waits. */
+/* A group of workers. At most one goroutine waits for them. */
 struct wait_group {
     _Atomic int32_t count;
     uint32_t sema;
@@ -179,7 +179,7 @@ static void mutexes(void)
     CHECK(mutex.state == 0 && mutex.waiters == 0);
 }
 
-/* The waiters, in the order in which they are served. */
+/* A semaphore, its number of waiters, and the order in which they were served. */
 static uint32_t turn;
 static _Atomic int waiting, served[2];
 static _Atomic int order;
@@ -192,14 +192,14 @@ static void take_turn(void *first)
     wait_group_done(&workers);
 }
 
-/* `lifo` serves the second waiter first; `handoff` serves it before the release returns. */
+/* With `lifo`, the second waiter is served first; with `handoff`, before the release returns. */
 static void hand_over(void)
 {
     static int one;
     waiting = order = 0;
     served[0] = served[1] = -1;
     atomic_store(&workers.count, 2);
-    /* With one processor, a goroutine that says that it will wait does so before another runs. */
+    /* With one P, a goroutine that has counted itself in `waiting` waits before others run. */
     int before = gosched_set_gomaxprocs(1);
     gosched_newproc(take_turn, NULL);
     while (atomic_load(&waiting) < 1)
@@ -217,7 +217,7 @@ static void hand_over(void)
     CHECK(served[1] == 0 && served[0] == 1);
 }
 
-/* A condition: Go's sync.Cond, and the state that is waited for. */
+/* A condition like Go's sync.Cond, and the state that goroutines wait for. */
 static struct gosched_notify_list cond;
 static int tokens;
 static _Atomic int taken, drawn;
@@ -257,13 +257,13 @@ static void conditions(void)
     while (atomic_load(&taken) < 1)
         gosched_yield();
     gosched_sleep(MS);
-    CHECK(atomic_load(&drawn) == WORKERS); /* nobody else was woken */
+    CHECK(atomic_load(&drawn) == WORKERS); /* no other worker was woken */
     add_tokens(WORKERS - 1);
     gosched_notify_list_notify_all(&cond);
     gosched_semacquire(&workers.sema);
     CHECK(atomic_load(&taken) == WORKERS && tokens == 0);
     gosched_notify_list_notify_one(&cond);
-    /* A number that was notified before its wait doesn't wait. */
+    /* A wait whose number was notified before returns at once. */
     uint32_t t = gosched_notify_list_add(&cond);
     gosched_notify_list_notify_one(&cond);
     gosched_notify_list_wait(&cond, t);
@@ -298,13 +298,13 @@ static void notes(void)
     CHECK(!gosched_notetsleepg(&note, MS));
     gosched_systemstack(start_thread, (void *)&wake);
     CHECK(gosched_notetsleepg(&note, -1));
-    CHECK(gosched_notetsleepg(&note, 0)); /* it stays woken */
+    CHECK(gosched_notetsleepg(&note, 0)); /* the note stays woken */
     gosched_blocking(join_thread, NULL);
     gosched_noteclear(&note);
     CHECK(!gosched_notetsleepg(&note, 0));
 }
 
-/* Runs on the signal's stack, whose limit a check in a goroutine wouldn't know. */
+/* Runs on the signal stack, and makes no check: it would use the goroutine's limit. */
 __attribute__((no_split_stack)) static void wake_in_a_handler(int sig)
 {
     (void)sig;
@@ -322,12 +322,12 @@ static void notes_in_a_handler(void)
 {
     gosched_systemstack(install, NULL);
     gosched_noteclear(&note);
-    /* To this thread, right now: raise needs more stack than there may be. */
+    /* Sends the signal to this thread. raise would need more stack than there may be. */
     CHECK(syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), SIGUSR2) == 0);
     CHECK(gosched_notetsleepg(&note, FOREVER));
 }
 
-/* What a thread that isn't the runtime's may do, and has to wait for. */
+/* The semaphores by which a thread that isn't the runtime's asks a goroutine for an answer. */
 static uint32_t asked, answered;
 
 static void answer(void *unused)
@@ -365,7 +365,7 @@ static void *foreign(void *unused)
     return unused;
 }
 
-/* Threads and goroutines that count at the same time. */
+/* Threads and goroutines count at the same time, under one lock. */
 static void threads_and_goroutines(void)
 {
     pthread_t threads[2];
@@ -398,7 +398,7 @@ int main(void)
 {
     uint32_t sema = 0;
     gosched_semrelease(&sema);
-    gosched_semacquire(&sema); /* it needn't wait */
+    gosched_semacquire(&sema); /* the semaphore is 1, so this doesn't wait */
     CHECK(sema == 0 && gosched_nanotime() > 0);
     CHECK(gosched_run(all_tests, NULL, NULL) == 0);
     return EXIT_SUCCESS;

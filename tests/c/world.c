@@ -1,8 +1,8 @@
 /*
- * A collector in C, without a heap. It makes goroutines that have an object's address and are
+ * A collector in C, without a heap. It makes goroutines that have an object's address, and that are
  * parked, in a system call, running, not begun, or dead. It suspends each, alone or in a stopped
- * world, and finds the address in the memory and registers that a collector must scan. It does so
- * on a fixed stack, and at many depths of copying ones. .ci/c builds and runs it.
+ * world, and finds the address in the memory and registers that a collector must scan. The tests
+ * run on a fixed stack, and at many depths of copying stacks. .ci/c builds and runs this program.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ enum { NONE, PARKED, IN_CALL, AT_CHECKS, ANYWHERE, NEW, DEAD, MINE, UNHELD, OBJE
 
 static struct object objects[OBJECTS];
 
-/* Computes an object's address when it is needed, so that no other copy of it is anywhere. */
+/* Computes an object's address when it is needed, so that there is no other copy of it. */
 __attribute__((noinline)) static struct object *object(volatile int number)
 {
     objects[number].number = number;
@@ -37,12 +37,12 @@ static struct gosched_g *g_of(int number)
     return g;
 }
 
-/* How far the running goroutines got, and whether they are to end. */
+/* How far the running goroutines have got, and whether they shall end. */
 static _Atomic(intptr_t) steps, sure_steps;
 static _Atomic(bool) over;
 static _Atomic(int) ended;
 
-/* Has a check of the stack, at which its caller can be stopped. */
+/* A function with a check, at which its caller can be stopped. */
 __attribute__((noinline)) static bool step(void)
 {
     atomic_fetch_add(&steps, 1);
@@ -91,7 +91,7 @@ static void hold_at_checks(void *arg)
     atomic_fetch_add(&ended, 1);
 }
 
-/* Can be stopped between any two instructions. The address is in a register and nowhere else. */
+/* Can be stopped between any two instructions. The object's address is only in a register. */
 __attribute__((noinline, section("gosched_preemptible"))) static intptr_t spin(struct object *mine)
 {
     while (!atomic_load_explicit(&over, memory_order_relaxed))
@@ -112,7 +112,7 @@ static void note_and_end(void *arg)
     atomic_fetch_add(&ended, 1);
 }
 
-/* What a collection has found: how often each object, and the states of the goroutines. */
+/* The results of a collection: how often it has found each object, and the goroutines' states. */
 struct found {
     int times[OBJECTS];
     int states[GOSCHED_GPREEMPTED + 1];
@@ -188,7 +188,7 @@ static void wait_for_steps(void)
         gosched_yield();
 }
 
-/* Makes all goroutines but the new one, and waits until each is where it should be. */
+/* Makes all goroutines except the new one, and waits until each is in its state. */
 static void make(void)
 {
     atomic_store(&over, false);
@@ -219,8 +219,8 @@ static void end(void)
     wait_for(&ended, 5);
 }
 
-/* Each alone; others run. (Other addresses may be there too: a goroutine starts with registers that
-   its thread has.) */
+/* Suspends one goroutine at a time, while the others run. The scan of one may find other objects,
+   too, because a goroutine starts with the values that the registers of its thread have. */
 static void one_by_one(void)
 {
     struct found found = collect(g_of(PARKED));
@@ -265,7 +265,7 @@ static void stopped_world(void)
     wait_for_steps();
 }
 
-/* The collector's own goroutine: it finds an address that is in a register of the caller's. */
+/* Scans the collector's own goroutine, and finds an address in a register of the caller. */
 static void itself(void)
 {
     struct collection collection = {gosched_getg(), gosched_getg(), {{0}, {0}, 0, 0, 0}};
@@ -275,7 +275,7 @@ static void itself(void)
     CHECK(mine->number == MINE);
 }
 
-/* In a stopped world nobody runs a goroutine that was just made. */
+/* A goroutine that is made in a stopped world doesn't begin. */
 static void not_begun(void)
 {
     struct gosched_world_stop stop = gosched_stop_the_world(GOSCHED_STW_REASON_GC_MARK_TERM);
@@ -293,7 +293,7 @@ static void not_begun(void)
 static void dead(void)
 {
     struct found found = collect(g_of(DEAD));
-    /* Its memory may belong to another goroutine by now. */
+    /* The memory of the dead goroutine may belong to another one by now. */
     CHECK(found.times[DEAD] == 0 && found.goroutines == 1);
 }
 
@@ -333,7 +333,8 @@ static void each_goroutine(void)
     CHECK(racing[0] >= 5 && racing[1] == 1);
 }
 
-/* How often each P was seen. A function that runs for a P must not look at the caller's stack. */
+/* How often each P was seen. These are static, because a function that runs for a P must not use
+   the caller's stack. */
 static _Atomic(int) seen[64], calls;
 
 static void see(struct gosched_p *p, void *counts)
@@ -354,7 +355,7 @@ static void each_p(void)
     CHECK(atomic_load(&calls) == procs);
 }
 
-/* Two goroutines run for good, so that one can be asked to stop. They go on later. */
+/* Two goroutines run without end, so at least one can be asked to stop. They go on afterwards. */
 static void preempts(void)
 {
     while (!gosched_preemptall())
@@ -362,7 +363,7 @@ static void preempts(void)
     wait_for_steps();
 }
 
-/* A goroutine of the program's runtime stops all others, and goes on itself. */
+/* A system goroutine stops all other goroutines from running, and goes on itself. */
 static void only_system(void *unused)
 {
     (void)unused;

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// course fails unless the summary of a trace says what the program has measured itself: lines of a name, and a number or two
-// between which it is. All of them are of goroutines that have a name of their own.
+// course fails unless the summary of a trace agrees with what the program has measured itself. A
+// line of the measurements is a name, a tab, and the least and the most that the value may be. All
+// values are of goroutines that have a name of their own.
 func course(path, measured string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -36,7 +37,7 @@ func course(path, measured string) error {
 		}
 		value := says[fields[0]]
 		verdict := "yes"
-		// The reader's times are of whole nanoseconds, rounded event by event.
+		// The reader rounds the time of each event to whole nanoseconds.
 		slack := 0.01 * math.Abs(least)
 		if value < least-slack || value > most+slack {
 			wrong++
@@ -50,7 +51,8 @@ func course(path, measured string) error {
 	return nil
 }
 
-// summarize is what Go's summary says, by names as the program measures them.
+// summarize returns the values of Go's summary of a trace, under the names that the program uses in
+// its measurements.
 func summarize(file io.Reader) (map[string]float64, error) {
 	reader, err := trace.NewReader(file)
 	if err != nil {

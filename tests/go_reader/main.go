@@ -1,5 +1,5 @@
-// Go's own reader of execution traces, on those of gosched. It is built inside of a copy of Go's sources, as it imports what
-// only Go's own programs may.
+// The program reads gosched's execution traces with Go's own reader. It is built inside a copy of
+// Go's sources, because it imports a package that is internal to Go.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 const usage = `usage:
-  reader cut SEED FILE...       reads each file as a whole, and cut off at a place that SEED chooses
-  reader verdicts FILE          reads the mutations that the suite has written, and compares what is taken
+  reader cut SEED FILE...       reads each file as a whole, and cut off at places that SEED chooses
+  reader verdicts FILE          reads the mutations that the suite has written, and compares which are accepted
   reader course TRACE MEASURED  compares a trace's summary with what the program has measured`
 
 func main() {
@@ -42,7 +42,8 @@ func run(args []string) error {
 	return errors.New(usage)
 }
 
-// read returns how many events each generation has, up to where the trace ends or is wrong.
+// read returns the number of events in each generation, up to the end of the trace or the first
+// error.
 func read(data []byte) (counts []int, err error) {
 	reader, err := trace.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -64,7 +65,8 @@ func read(data []byte) (counts []int, err error) {
 	}
 }
 
-// cut fails unless each file is right, and what is left of it when it is cut off has all of its whole generations.
+// cut fails unless each file can be read. It then cuts the file off at random places, and fails
+// unless the reader still finds all generations that are whole.
 func cut(random *rand.Rand, paths []string) error {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -78,7 +80,7 @@ func cut(random *rand.Rand, paths []string) error {
 		for range 3 {
 			length := random.IntN(len(data))
 			whole := generationsIn(data[:length])
-			// A sync event stands before each, and one behind the last.
+			// A sync event stands before each generation, and another one behind the last.
 			some, err := read(data[:length])
 			if length >= 16 && len(some) <= whole {
 				return fmt.Errorf("%s, cut at %d: %d generations of %d: %v", path, length, len(some), whole, err)
@@ -93,7 +95,7 @@ func cut(random *rand.Rand, paths []string) error {
 	return nil
 }
 
-// generationsIn is how many whole generations there are, of which another one begins behind each.
+// generationsIn returns the number of whole generations: those behind which another one begins.
 func generationsIn(data []byte) int {
 	whole, last := 0, uint64(0)
 	for rest := data[min(16, len(data)):]; len(rest) > 0; {
@@ -118,7 +120,7 @@ func generationsIn(data []byte) int {
 	return whole
 }
 
-// verdicts fails if this reader takes a mutation that the suite's doesn't take, or doesn't take one that it takes.
+// verdicts fails if Go's reader accepts a mutation that the suite's reader refuses, or the reverse.
 func verdicts(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -129,7 +131,7 @@ func verdicts(path string) error {
 		length := binary.LittleEndian.Uint32(data[1:5])
 		_, err := read(data[5 : 5+length])
 		if is, was := err == nil, data[0] == 1; is != was {
-			return fmt.Errorf("mutation %d: taken is %v, and was %v: %v", taken+refused, is, was, err)
+			return fmt.Errorf("mutation %d: Go's reader accepts it: %v; the suite's: %v: %v", taken+refused, is, was, err)
 		}
 		if err == nil {
 			taken++
@@ -141,6 +143,6 @@ func verdicts(path string) error {
 	if refused == 0 {
 		return errors.New("there are no mutations")
 	}
-	fmt.Printf("of %d mutations %d are refused, by both\n", taken+refused, refused)
+	fmt.Printf("of %d mutations, both readers refuse %d\n", taken+refused, refused)
 	return nil
 }

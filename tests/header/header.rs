@@ -1,12 +1,12 @@
-//! `include/gosched.h` and `asm/stubs.h` are generated of the files in `src/capi`, and are up to
-//! date. C and C++ compilers take the header.
+//! `include/gosched.h` and `asm/stubs.h`, which are generated from the files in `src/capi`, are up
+//! to date. C and C++ compilers accept the header.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The environment variable that has both files written instead of compared.
+/// An environment variable. If it is set, both files are written, and not compared.
 const WRITE: &str = "GOSCHED_WRITE_HEADER";
 
 const HEADER: &str = "include/gosched.h";
@@ -23,7 +23,7 @@ const STUBS_HEAD: &str = "\
  */
 ";
 
-/// Both are made of files of this folder, in this order.
+/// The folder that both files are generated from, and its files, in their order.
 const SOURCE: &str = "src/capi";
 const FILES: [&str; 12] = [
     "goroutine",
@@ -40,7 +40,7 @@ const FILES: [&str; 12] = [
     "trace",
 ];
 
-/// Where a file of the repository is.
+/// Returns the absolute path of a file of the repository.
 fn absolute(path: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../..", path].iter().collect()
 }
@@ -65,8 +65,8 @@ fn compare_or_write(path: &str, made: &str) {
     );
 }
 
-/// Copies a file without its attributes `no_mangle`. cbindgen declares every function that has one,
-/// and in these files those are the functions that the stubs jump to.
+/// Copies a file without its `no_mangle` attributes, and returns the copy's path. cbindgen would
+/// declare every function that has one: in these files, the functions that the stubs jump to.
 fn without_exports(file: &str) -> PathBuf {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{file}.rs"));
     fs::write(&copy, source(file).replace("#[unsafe(no_mangle)]\n", "")).expect("the copy can be written");
@@ -86,9 +86,9 @@ fn the_header_is_up_to_date() {
     compare_or_write(HEADER, &String::from_utf8(made).expect("text"));
 }
 
-/// The stubs of the functions that a file declares: `ENTRY`, or the macro that a comment `// stub:`
-/// before the declaration names. The macro's first argument is the name of the function, and the
-/// comment has the others. `none` stands for a function without a stub.
+/// Returns the stubs of the functions that a file declares. A stub is `ENTRY`, or the macro named
+/// by a comment `// stub:` before the declaration. The macro's first argument is the function's
+/// name, and the comment has the others. A function marked `none;` has no stub.
 fn stubs(file: &str) -> String {
     let mut made = String::new();
     let mut stub = "ENTRY";
@@ -113,8 +113,8 @@ fn the_stubs_are_up_to_date() {
     compare_or_write(STUBS, &format!("{STUBS_HEAD}{made}"));
 }
 
-/// Compiles the header and nothing else. Without the compiler, says that this was skipped, or
-/// fails where all tools must be there.
+/// Compiles the header by itself. Without the compiler, prints that this was skipped, or fails if
+/// `GOSCHED_REQUIRE_TOOLS` is set.
 fn compiles(compiler: &str, language: &str, standard: &str) {
     let arguments = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", language, standard];
     match Command::new(compiler).args(arguments).arg(absolute(HEADER)).output() {

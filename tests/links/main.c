@@ -1,4 +1,4 @@
-// A program in C that the library is linked to.
+// A program in C, linked with the library.
 
 void gosched_links_check(void);
 

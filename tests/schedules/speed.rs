@@ -1,4 +1,4 @@
-//! How many schedules of a program a second has: here, and with shuttle.
+//! Measures how many schedules of a program gosched's explorer and shuttle run in a second.
 
 #[path = "programs/steps.rs"]
 mod steps;
@@ -9,10 +9,11 @@ use gosched::explore::{Explorer, Strategy};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{Config, Runner};
 
-/// So many make a round, which has its own seed.
+/// The number of schedules in a round. Each round has its own seed.
 const SCHEDULES: u32 = 10_000;
 
-/// One of them is ours and then shuttle's: what slows the machine down slows both.
+/// The number of rounds. A round runs our explorer and then shuttle, so a change of the machine's
+/// speed affects both.
 const ROUNDS: u64 = 9;
 
 fn main() {

@@ -27,7 +27,7 @@ const LIMIT: usize = 10_000;
 /// plain runs.
 const SEEDS: u64 = 5;
 
-/// How many orderings a bug may need, for PCT.
+/// The depth for PCT: how many orderings a bug may need.
 const DEPTH: usize = 3;
 
 /// The mended program has to pass this number of schedules.
@@ -145,8 +145,8 @@ fn median(mut figures: Vec<Figure>) -> Figure {
     figures[figures.len() / 2]
 }
 
-/// Returns how many runs it takes until one fails. They are in a process of their own, which a run
-/// may end.
+/// Returns the number of runs until one fails. They happen in a process of their own, because a run
+/// may end the process.
 fn runs_in_a_process(how: &str, name: &str, seed: u64) -> Option<u64> {
     let mut child = Command::new(current_exe().expect("there is a program"))
         .args([how, name, &seed.to_string()])
@@ -160,12 +160,13 @@ fn runs_in_a_process(how: &str, name: &str, seed: u64) -> Option<u64> {
     (!ended.success()).then_some(begun.len() as u64)
 }
 
-/// Says, in such a process, that a run begins.
+/// Writes one byte for each run that begins. The parent process, in `runs_in_a_process`, counts the
+/// bytes.
 fn begin() {
     stdout().write_all(b".").and_then(|()| stdout().flush()).expect("somebody reads");
 }
 
-/// Runs a program again and again under the scheduler as it is.
+/// Runs a program again and again on the scheduler, without an exploration.
 fn run_plain(name: &str) {
     set_panic_mode(PanicMode::Die);
     let program = programs().find(|program| program.name == name).expect("there is such a program");

@@ -1,4 +1,4 @@
-//! Waits of std's, and whether they take threads.
+//! Checks that goroutines that wait in std hold no threads.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,8 @@ use gosched::{go, gomaxprocs, park_std_waits, run, yield_now};
 
 const WAITERS: usize = 200;
 
-/// Has goroutines wait in std's channels and sockets. Panics if that isn't done, or takes threads.
+/// Makes goroutines that wait in std's channels and sockets. Panics if a wait fails, or if the
+/// process gets a thread for each.
 pub fn check() {
     park_std_waits().expect("std's waits can park");
     run(|| {
@@ -49,7 +50,7 @@ pub fn check() {
     });
 }
 
-/// How often goroutines have parked.
+/// Returns how often goroutines have parked, by the metric's name.
 fn parked(metric: &str) -> u64 {
     match metrics::read(metric) {
         Some(Value::Uint64(count)) => count,

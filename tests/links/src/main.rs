@@ -1,4 +1,4 @@
-//! A program that is linked in some way.
+//! A program in Rust, linked as the settings say.
 
 fn main() {
     gosched_links::check();

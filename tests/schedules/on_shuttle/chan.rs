@@ -1,4 +1,4 @@
-//! Go's channels.
+//! Channels that behave as Go's.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,7 +12,7 @@ use shuttle_engine::runtime::thread::switch;
 use crate::select::{Waits, recv, select_arms, send};
 use crate::time::deadline;
 
-/// Where a waiting goroutine has the value to send, or finds the one received.
+/// Has the value that a waiting goroutine sends, or the value that it has received.
 pub type Place<T> = Arc<Mutex<Option<T>>>;
 
 /// A goroutine that waits in a select.
@@ -30,7 +30,7 @@ pub struct State<T> {
     handles: [usize; 2],
 }
 
-/// Only the compiler needs this lock: no other thread runs between two points.
+/// The lock is there for the compiler only: between two scheduling points no other thread runs.
 pub struct Channel<T>(Mutex<State<T>>);
 
 pub struct Sender<T>(pub(crate) Arc<Channel<T>>);
@@ -44,7 +44,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(channel.clone()), Receiver(channel))
 }
 
-/// Takes the first waiter that still waits, which then waits no more.
+/// Takes waiters off the queue until one still waits, wakes that one, and returns it.
 fn wake<T>(waiters: &mut VecDeque<Waiter<T>>) -> Option<Waiter<T>> {
     while let Some(waiter) = waiters.pop_front() {
         if waiter.waits.wake() {
@@ -75,7 +75,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Returns the value, if it wasn't sent.
+    /// Sends the value, if that needn't wait. Otherwise returns the value.
     pub fn try_send(&mut self, value: T) -> Result<(), TrySendError<T>> {
         if self.closed {
             return Err(TrySendError::Disconnected(value));
@@ -102,7 +102,7 @@ impl<T> Channel<T> {
     }
 
     fn drop_handle(&self, side: usize) {
-        // A run that fails is left as it is.
+        // The run has failed, so no waiter has to be woken.
         if panicking() {
             return;
         }

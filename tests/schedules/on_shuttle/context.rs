@@ -27,7 +27,7 @@ struct Shared {
     func: Mutex<Option<Func>>,
 }
 
-/// One that ends, or the background.
+/// A context that can be canceled, or the background, which is None.
 #[derive(Clone)]
 pub struct Context(Option<Arc<Shared>>);
 
@@ -45,7 +45,8 @@ impl Context {
         Context(None)
     }
 
-    /// None of the programs has one below another that ends.
+    /// Returns a context that can be canceled. `self` must be the background: no program needs
+    /// more.
     pub fn with_cancel(&self) -> (Self, Canceler) {
         assert!(self.0.is_none());
         let shared = Arc::new(Shared { ended: Mutex::new(false), done: bounded(0), func: Mutex::new(None) });
@@ -69,7 +70,7 @@ impl Context {
         With { ctx: self, on }
     }
 
-    /// One function at the most.
+    /// Calls `f` on a goroutine when the context ends. A context has at most one such function.
     pub fn after_func(&self, f: impl FnOnce() + Send + 'static) -> AfterFunc {
         let shared = self.0.as_ref().expect("it may end");
         *shared.func.lock().unwrap() = Some(Box::new(f));

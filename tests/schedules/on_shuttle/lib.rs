@@ -1,9 +1,9 @@
-//! As much of gosched's interface as the programs with bugs use, for shuttle: so that it explores
-//! the same programs.
+//! The part of gosched's interface that the programs with bugs use, built on shuttle, so that
+//! shuttle explores the same programs.
 //!
-//! Goroutines are shuttle's threads, locks and conditions are its own. Channels, which are Go's,
-//! are written as its own are: an operation is one point, before it. Shuttle has no time: a timeout
-//! may come at any moment.
+//! Goroutines are shuttle's threads, and locks and conditions are shuttle's, too. Channels behave
+//! as Go's, and switch as shuttle's do: an operation has one scheduling point, before it. Shuttle
+//! has no clock, so a timeout may end at any moment.
 
 pub mod chan;
 pub mod context;

@@ -1,4 +1,4 @@
-//! The wait for one of several operations of channels.
+//! Selects: a wait for one of several channel operations.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use shuttle_engine::runtime::thread;
 
 use crate::chan::{Channel, Place, Receiver, RecvError, SendError, Sender, TrySendError, Waiter};
 
-/// A thread that waits in a select: the arm of the one who wakes it.
+/// An arm of a thread that waits in a select. `woken` is the arm that has woken the thread.
 #[derive(Clone)]
 pub struct Waits {
     task: TaskId,
@@ -18,7 +18,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// False if it was woken before, by another arm.
+    /// Wakes the thread. Returns false if another arm has woken it before.
     pub fn wake(&self) -> bool {
         let mut woken = self.woken.lock().unwrap();
         if woken.is_some() {
@@ -30,16 +30,17 @@ impl Waits {
     }
 }
 
-/// An operation of a channel.
+/// A channel operation.
 pub trait Arm {
-    /// Does it, if it needn't wait.
+    /// Does the operation, if it needn't wait. Returns whether it did.
     fn tries(&mut self) -> bool;
+    /// Puts the waiting thread into the channel's queue.
     fn waits(&mut self, waits: Waits);
-    /// Another has done it.
+    /// Notes the result of the operation, which the thread that woke this one has done.
     fn was_done(&mut self);
 }
 
-/// Does one of the operations; its index.
+/// Does one of the operations, and returns its index.
 pub fn select_arms(arms: &mut [&mut dyn Arm]) -> usize {
     thread::switch();
     let first = if arms.len() > 1 { thread_rng().gen_range(0..arms.len()) } else { 0 };
@@ -55,7 +56,8 @@ pub fn select_arms(arms: &mut [&mut dyn Arm]) -> usize {
     loop {
         ExecutionState::with(|state| state.current_mut().block(false));
         thread::switch();
-        // The last thread of a scope wakes who has made it, whatever that waits for.
+        // If no arm is noted, the last thread of a scope has woken the thread that made the scope:
+        // it does so whatever that thread waits for.
         if let Some(i) = *woken.lock().unwrap() {
             arms[i].was_done();
             return i;
@@ -68,7 +70,7 @@ fn taken_from<T>(place: &Option<Place<T>>) -> Option<T> {
 }
 
 pub struct RecvArm<'a, T> {
-    /// None: the arm takes no part.
+    /// If None, the arm is switched off.
     channel: Option<&'a Channel<T>>,
     place: Option<Place<T>>,
     result: Option<Result<T, RecvError>>,
@@ -81,7 +83,7 @@ pub struct SendArm<'a, T> {
     result: Option<Result<(), SendError<T>>>,
 }
 
-/// A receiver, or perhaps one.
+/// A receiver, or an Option of one.
 pub trait AsReceiver {
     type Value;
     fn channel(&self) -> Option<&Channel<Self::Value>>;

@@ -1,4 +1,4 @@
-//! Locks and the like: shuttle's, without poisoning, and those that shuttle doesn't have.
+//! Locks and the like: shuttle's without poisoning, and some that shuttle lacks.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -118,7 +118,7 @@ impl WaitGroup {
         state.count = state.count.checked_sub(1).expect("no more done than added");
         if state.count == 0 {
             state.waiters = 0;
-            // Under the lock, so that a goroutine that adds and waits anew isn't woken.
+            // The lock is still held, so this doesn't wake a goroutine that adds and waits anew.
             self.zero.notify_all();
         }
     }

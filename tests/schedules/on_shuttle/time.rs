@@ -1,4 +1,4 @@
-//! Time, which shuttle hasn't: whatever it brings may come at any moment.
+//! Timers and timeouts. Shuttle has no clock, so these end at any moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::sync::Mutex;
 
 pub use shuttle::thread::sleep;
 
-/// A channel that is closed when the time is over.
+/// Returns a channel that is closed when the timeout is over.
 pub fn deadline(timeout: Duration) -> Receiver<()> {
     let (tx, rx) = bounded(0);
     crate::go(move || {
@@ -19,7 +19,7 @@ pub fn deadline(timeout: Duration) -> Receiver<()> {
 }
 
 pub struct Timer {
-    /// Whether it may still begin.
+    /// Whether the function may still be called.
     set: Arc<Mutex<bool>>,
 }
 

@@ -1,4 +1,4 @@
-//! The suite's programs with bugs, and those that are timed, built for shuttle.
+//! The suite's programs with bugs, and the programs that are timed, built for shuttle.
 
 #[path = "../../suite/explore/bugs/mod.rs"]
 pub mod bugs;

@@ -84,6 +84,7 @@ fn open(fd: RawFd) -> io::Result<&'static PollDesc> {
     pd.closing.set(false);
     pd.set_event_err(false, 0);
     pd.set_event_last(false, 0);
+    // SeqCst, as all accesses of the semaphores `rg` and `wg`: see netpollblock.
     pd.rseq.set(pd.rseq.get().wrapping_add(1));
     pd.rg.store(PD_NIL, Ordering::SeqCst);
     pd.rd.set(0);
@@ -100,6 +101,7 @@ fn open(fd: RawFd) -> io::Result<&'static PollDesc> {
 /// Throws if a goroutine waits for `pd`.
 fn check_no_waiters(pd: &PollDesc, write: &str, read: &str) {
     let waits = |found| found != PD_NIL && found != PD_READY;
+    // SeqCst: see netpollblock.
     if waits(pd.wg.load(Ordering::SeqCst)) {
         throw(write);
     }
@@ -358,6 +360,7 @@ unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
         if cas(semaphore, PD_NIL, PD_WAIT) {
             break;
         }
+        // SeqCst, as below.
         let found = semaphore.load(Ordering::SeqCst);
         if found != PD_READY && found != PD_NIL {
             throw("runtime: double wait");
@@ -374,6 +377,7 @@ unsafe fn netpollblock(pd: &'static PollDesc, mode: Mode) -> bool {
         unsafe { gopark(Some(netpollblockcommit), semaphore, reason, trace_reason, 5) };
     }
     // Done also if the goroutine hasn't parked: the poller may have put PD_READY there since.
+    // SeqCst, as above.
     let old = semaphore.swap(PD_NIL, Ordering::SeqCst);
     if old > PD_WAIT {
         throw("runtime: corrupted polldesc");
@@ -402,7 +406,7 @@ unsafe extern "C" fn netpollblockcommit(gp: *mut G, semaphore: *mut c_void) -> b
 fn netpolllater(pd: &PollDesc, mode: Mode, later: Waiter) -> bool {
     // A thread that closes or sets a deadline holds the lock, publishes that, and then looks at the
     // semaphore. So either this sees the close or the deadline, or that thread finds what is put
-    // there.
+    // there. SeqCst: see netpollblock.
     lock(&pd.lock);
     let waits = netpollcheckerr(pd, mode).is_ok() && {
         let (semaphore, later) = (pd.semaphore(mode), later.in_semaphore());

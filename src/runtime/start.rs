@@ -236,7 +236,7 @@ pub(crate) unsafe fn run_main(
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
     // From here on this thread can't wake a goroutine. That may make a deadlock, and if all M's
-    // wait already, none of them will look for it.
+    // wait already, none of them will look for it. SeqCst: see `SchedtExt::nrunwait`.
     lock(&sched().lock);
     sched().ext.nrunwait.fetch_add(1, Ordering::SeqCst);
     checkdead();
@@ -255,7 +255,7 @@ unsafe extern "C" fn main(waiting: *mut c_void) {
     let (gp, _) = goroutine();
     unwire(gp);
     drop_locals(gp);
-    // From here on the waiting thread can wake goroutines.
+    // From here on the waiting thread can wake goroutines. SeqCst: see `SchedtExt::nrunwait`.
     sched().ext.nrunwait.fetch_sub(1, Ordering::SeqCst);
     notewakeup(&waiting.done);
 }

@@ -77,6 +77,7 @@ pub(in crate::runtime) fn light_barrier() {
 /// Makes every running thread of this process execute a full memory barrier. If the kernel can't do
 /// that, only the caller executes one, and the other side has a fence ([`barriers_work`]).
 pub(in crate::runtime) fn barrier_in_all_threads() {
+    // Pairs with the fence in `unlock` (`lock/key.rs`), if the kernel refuses the barrier.
     fence(Ordering::SeqCst);
     // SAFETY: no memory is passed.
     unsafe { syscall!(SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) };

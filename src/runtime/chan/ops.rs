@@ -570,6 +570,7 @@ fn full(c: &Hchan) -> bool {
 
 /// Whether a receive would wait. Go's `empty`.
 fn empty(c: &Hchan) -> bool {
+    // SeqCst: see chanrecv, which loads this and `closed` in turn.
     if c.dataqsiz == 0 {
         c.sendq.first.load(Ordering::SeqCst).is_none()
     } else {

@@ -314,6 +314,8 @@ pub struct SchedtExt {
     pub timers: Pool<Timer>,
     /// Foreign threads that wait in [`run`](crate::run), and so can't wake a
     /// goroutine.
+    // Incremented with the lock held. An M decrements it without the lock, but takes the lock
+    // before it becomes idle, so `checkdead` sees that. SeqCst, as Go's atomics are.
     pub nrunwait: AtomicI32,
     /// Whether there was a thread that isn't ours at the last look, protected by [`Schedt::lock`].
     /// Sysmon looks again.
@@ -331,6 +333,7 @@ pub struct SchedtExt {
     pub detached_time: AtomicI64,
     /// Whether code that could not make a goroutine ready has left wakes to sysmon:
     /// `stdpark/futex_table.rs`.
+    // SeqCst: pairs with `Schedt::sysmonwait`.
     pub wakes_left: AtomicBool,
     /// Whether the program has handlers of signals, which may wake goroutines:
     /// `stdpark/gate.rs`.

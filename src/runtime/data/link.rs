@@ -71,7 +71,8 @@ impl<T> Link<T> {
     }
 
     /// Points the link at `new` if it points at `old`. Returns whether it did. Sequentially
-    /// consistent, as Go's atomics are.
+    /// consistent: on `runnext`, this is the barrier of a thread that submits work
+    /// (`sched/wake.rs`).
     #[inline(always)]
     pub fn cas(&self, old: Option<&'static T>, new: Option<&'static T>) -> bool {
         self.0.compare_exchange(as_ptr(old), as_ptr(new), Ordering::SeqCst, Ordering::Relaxed).is_ok()

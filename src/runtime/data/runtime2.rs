@@ -472,6 +472,8 @@ pub struct G {
     /// The argument of its waker: a channel operation passes the sudog.
     pub param: AtomicPtr<c_void>,
     /// Its state; changed only through [`casgstatus`](crate::proc) and its kin.
+    // SeqCst, as in Go: a thread that finds a new state sees what was done in the old one. The
+    // recorder sets the listener, and then looks at all states: `snapshot` in `trace/session.rs`.
     pub atomicstatus: AtomicU32,
     /// Lock of the signal-based profiler; the embedder's.
     pub stack_lock: AtomicU32,
@@ -734,6 +736,8 @@ pub struct P {
     /// Its index in the list of all P's.
     pub id: Cell<i32>,
     /// One of [`PIDLE`] and so on.
+    // SeqCst: pairs with `Schedt::gcwaiting`. A CAS from `PSYSCALL` decides which thread gets the
+    // P.
     pub status: AtomicU32,
     /// The next in the idle list.
     pub link: Link<P>,
@@ -782,8 +786,11 @@ pub struct P {
     /// Bump allocator; the embedder's.
     pub palloc: PersistentAlloc,
     /// When the first timer fires, 0 if there is none.
+    // SeqCst: a thread that sets a timer stores this, and then looks for an M that spins or polls.
+    // An M that goes to sleep reads this after it has stopped spinning: see `wake_net_poller`.
     pub timer0_when: AtomicI64,
     /// The earliest time that a modified timer may fire.
+    // SeqCst: as `timer0_when`; and it pairs with the states of timers, see `adjusttimers`.
     pub timer_modified_earliest: AtomicI64,
     /// Nanoseconds in assists; the embedder's collector's.
     pub gc_assist_time: Cell<i64>,
@@ -800,6 +807,9 @@ pub struct P {
     /// The P's write barrier buffer; the embedder's collector's.
     pub wb_buf: WbBuf,
     /// 1: run [`Schedt::safe_point_fn`] at the next safe point. 2: this is a child of `fork`.
+    // SeqCst, as in Go: `for_each_p` stores 1 after the function, and the CAS in `claim` acquires
+    // both. If an M reads an old 0 before it leaves this P in a system call, `for_each_p` takes the
+    // P when it looks again.
     pub run_safe_point_fn: AtomicU32,
     /// Odd while statistics are being written; the embedder's.
     pub stats_seq: AtomicU32,
@@ -808,8 +818,11 @@ pub struct P {
     /// The timer heap.
     pub timers: Slice<TimerWhen>,
     /// The length of the heap.
+    // Changed with `timers_lock` held. `update_timer_p_mask` reads it without the lock first, and
+    // reads a 0 again under the lock; `checkdead` reads it when no M runs. SeqCst, as in Go.
     pub num_timers: AtomicU32,
     /// How many timers in the heap are deleted.
+    // Only a hint: `many_deleted` reads it to decide whether to clean the heap. SeqCst, as in Go.
     pub deleted_timers: AtomicU32,
     /// Race detector context of timers; the embedder's.
     pub timer_race_ctx: Cell<usize>,
@@ -841,8 +854,13 @@ pub struct Schedt {
     /// The last goid given out.
     pub goidgen: AtomicU64,
     /// When the network was last polled, 0 while an M waits in the poller.
+    // SeqCst: a thread that sets a timer, or counts a wait in `NETPOLL_WAITERS`, reads this
+    // afterwards. An M swaps in a 0 before it polls, and reads the count afterwards. See
+    // `wake_net_poller`, `netpoll_adjust_waiters` and `poll_or_stop`.
     pub lastpoll: AtomicI64,
     /// The latest time until which that M waits; 0 if it isn't known yet, or there is no limit.
+    // SeqCst: the thread that finds a 0 in `lastpoll` reads this next. The poller stores it after
+    // that 0, and stores 0 here before `lastpoll` is set again.
     pub poll_until: AtomicI64,
     /// Protects the fields that follow, unless a field says otherwise.
     pub lock: Mutex,
@@ -865,11 +883,19 @@ pub struct Schedt {
     /// Idle P's.
     pub pidle: Link<P>,
     /// How many P's are idle.
+    // SeqCst: changed with the lock held. `wakep` and `resetspinning` read it without the lock,
+    // after work was submitted (`sched/wake.rs`). To other readers without the lock it is a hint.
     pub npidle: AtomicI32,
     /// M's that are looking for work.
+    // SeqCst: a thread submits work, and then reads this (`wakep`). An M that stops spinning
+    // decrements this, and then looks at all queues (`drop_p`, `resetspinning`). So one of the two
+    // sees the other: see `sched/wake.rs`.
     pub nmspinning: AtomicI32,
     /// There was work and no idle P: an M that is about to let its P go must look
     /// again. Set with the lock held.
+    // SeqCst: `wakep` reads it without the lock, after work was submitted. The M that clears it
+    // (`become_spinning`), or that is started then (`handoffp`), looks at the queues afterwards. So
+    // that M finds the work of a thread that has read the 1.
     pub needspinning: AtomicU32,
     /// The global run queue.
     pub runq: GQueue,
@@ -890,12 +916,18 @@ pub struct Schedt {
     /// M's that have ended, to be used again.
     pub freem: Link<M>,
     /// The world is to be stopped.
+    // SeqCst: `stop_the_world` sets this, and then looks at each `P::status`. An M stores
+    // `PSYSCALL` there, and then reads this (`entersyscall`). So one of the two sees the other.
+    // Other readers hold the lock, or read again in the next round (`asked_to_stop`).
     pub gcwaiting: AtomicBool,
     /// P's that haven't stopped yet; changed under the lock, and read without it.
     pub stopwait: AtomicI32,
     /// The note on which the M that stops the world sleeps.
     pub stopnote: Note,
     /// Sysmon is asleep.
+    // SeqCst: sysmon sets this, and then looks for requests: `wakes_left` and `asked_to_quit`. A
+    // thread makes a request, and then swaps this (`wake_sysmon_from_signal`). So one of the two
+    // sees the other. The swap decides which thread wakes the note.
     pub sysmonwait: AtomicBool,
     /// The note on which sysmon sleeps.
     pub sysmonnote: Note,

@@ -126,6 +126,7 @@ pub(in crate::runtime) fn set_recorder(f: Option<Tracer>) {
 /// Makes the tracer, the recorder or [`both`] the function that gets events, even if another thread
 /// changes these meanwhile.
 fn listen() {
+    // SeqCst, as the store below: the second look comes after that store.
     let who = || match (TRACER.load(Ordering::SeqCst), RECORDER.load(Ordering::SeqCst)) {
         (tracer, recorder) if recorder.is_null() => tracer,
         (tracer, recorder) if tracer.is_null() => recorder,

@@ -54,7 +54,7 @@ pub(in crate::runtime) fn casgstatus_untracked(gp: &G, oldval: u32, newval: u32)
         gp.atomicstatus.store(newval, Ordering::Release);
         return;
     }
-    // SeqCst, as in Go: a thread that finds the new state sees what was done in the old one.
+    // SeqCst: see `G::atomicstatus`.
     if gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         casgstatus_slow(gp, oldval, newval);
     }
@@ -66,6 +66,7 @@ fn casgstatus_slow(gp: &G, oldval: u32, newval: u32) {
     /// Nanoseconds to spin between yields.
     const YIELD_DELAY: i64 = 5_000;
     let mut next_yield = nanotime() + YIELD_DELAY;
+    // SeqCst: see `G::atomicstatus`.
     while gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         let status = readgstatus(gp);
         if oldval == GWAITING && status == GRUNNABLE {
@@ -95,6 +96,7 @@ pub(crate) fn castogscanstatus(gp: &G, oldval: u32, newval: u32) -> bool {
     if !matches!(oldval, GRUNNABLE | GRUNNING | GWAITING | GSYSCALL) || newval != oldval | GSCAN {
         throw("castogscanstatus: bad incoming values");
     }
+    // SeqCst: see `G::atomicstatus`.
     let set = gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if set {
         acquire_lock_rank(LockRank::GSCAN);
@@ -104,6 +106,7 @@ pub(crate) fn castogscanstatus(gp: &G, oldval: u32, newval: u32) -> bool {
 
 /// Clears the scan bit, which the caller has set. Go's `casfrom_Gscanstatus`.
 pub(crate) fn casfrom_gscanstatus(gp: &G, oldval: u32, newval: u32) {
+    // SeqCst: see `G::atomicstatus`.
     let cleared = oldval & GSCAN != 0
         && newval == oldval & !GSCAN
         && gp.atomicstatus.compare_exchange(oldval, newval, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -122,7 +125,8 @@ pub(in crate::runtime) fn cas_g_to_preempt_scan(gp: &G, old: u32, new: u32) {
         throw("bad g transition");
     }
     acquire_lock_rank(LockRank::GSCAN);
-    // The CAS fails while a suspension holds the scan bit, for the length of some stores.
+    // The CAS fails while a suspension holds the scan bit, for the length of some stores. SeqCst:
+    // see `G::atomicstatus`.
     while gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         procyield(1);
     }
@@ -135,6 +139,7 @@ pub(in crate::runtime) fn cas_g_from_preempted(gp: &G, old: u32, new: u32) -> bo
         throw("bad g transition");
     }
     gp.waitreason.set(WaitReason::Preempted);
+    // SeqCst: see `G::atomicstatus`.
     gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
@@ -158,6 +163,7 @@ pub(crate) fn casgcopystack(gp: &G) -> u32 {
             throw("copystack: bad status, not Gwaiting or Grunnable");
         }
         // A waiting G may become runnable at any time, so this can't wait for one particular state.
+        // SeqCst: see `G::atomicstatus`.
         if gp.atomicstatus.compare_exchange(old, GCOPYSTACK, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             return old;
         }

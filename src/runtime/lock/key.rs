@@ -97,6 +97,7 @@ impl MutexKey {
     fn lock_slow(&self) {
         let mut slept = false;
         while !spin(|| self.locked.load(Ordering::Relaxed) == UNLOCKED && self.try_lock()) {
+            // This is (3) above. With the barrier it comes before (4), and pairs with unlock.
             key32(self).store(SOMEBODY, Ordering::SeqCst);
             barrier_in_all_threads();
             if self.try_lock() {
@@ -121,6 +122,7 @@ impl MutexKey {
         if barriers_work() {
             light_barrier();
         } else {
+            // Between (1) and (2): pairs with the sleeper's fence, in `barrier_in_all_threads`.
             fence(Ordering::SeqCst);
         }
         if mutex_contended(self) {
@@ -131,6 +133,7 @@ impl MutexKey {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
+        // Before the wake: a sleeper that isn't in the kernel yet finds the word cleared.
         key32(self).store(NOBODY, Ordering::SeqCst);
         futexwakeup(key32(self), 1);
     }

@@ -133,6 +133,7 @@ mod on {
     use crate::runtime::lock::rank::{LockRank, PARTIAL_ORDER};
 
     /// 1 if the world is stopped, else 0. Go's `worldIsStopped`.
+    // Only for assertions. `worldsema` orders the changes; SeqCst, as Go's atomics are.
     static WORLD_IS_STOPPED: AtomicU32 = AtomicU32::new(0);
 
     /// Sets a lock's rank, before its first use. Go's `lockInit`.
@@ -315,6 +316,7 @@ mod on {
 
     /// Notes that the world is stopped. Go's `worldStopped`.
     pub(in crate::runtime) fn world_stopped() {
+        // SeqCst: see `WORLD_IS_STOPPED`.
         if WORLD_IS_STOPPED.fetch_add(1, Ordering::SeqCst) != 0 {
             throw("recursive world stop");
         }
@@ -322,6 +324,7 @@ mod on {
 
     /// Notes that the world is about to run. Go's `worldStarted`.
     pub(in crate::runtime) fn world_started() {
+        // SeqCst: see `WORLD_IS_STOPPED`.
         if WORLD_IS_STOPPED.fetch_sub(1, Ordering::SeqCst) != 1 {
             throw("released non-stopped world stop");
         }
@@ -329,6 +332,7 @@ mod on {
 
     /// Whether the world is stopped. Go's `checkWorldStopped`.
     fn check_world_stopped() -> bool {
+        // SeqCst: see `WORLD_IS_STOPPED`.
         match WORLD_IS_STOPPED.load(Ordering::SeqCst) {
             0 => false,
             1 => true,

@@ -66,10 +66,10 @@ pub(in crate::runtime) fn checkdead() {
     }
     // Asking the system each time that the last M goes to sleep would take about as long as the
     // sleep. So the last answer holds until sysmon looks, within a second. But a sleeping sysmon
-    // may have seen an M run, and may sleep for longer.
+    // may have seen an M run, and may sleep for longer. SeqCst: see `Schedt::sysmonwait`.
     let seen = sched().ext.foreign.get() && !sched().sysmonwait.load(Ordering::SeqCst);
     // Work that waits for a thread is no deadlock, nor is a wake that was left to sysmon. Sysmon
-    // takes care of both.
+    // takes care of both. SeqCst: see `Schedt::sysmonwait`.
     let left = thread_wanted() || sched().ext.wakes_left.load(Ordering::SeqCst);
     // A signal handler of the program's may run at any time.
     if left || seen || sched().ext.handlers.load(Ordering::Relaxed) || foreign_thread_may_wake() {
@@ -112,11 +112,11 @@ fn deadlock() -> Alive {
     if let Some((goid, status)) = runnable {
         return Alive::Runnable { goid, status };
     }
-    // No M runs, so no timer comes or goes.
+    // No M runs, so no timer comes or goes. SeqCst: see `P::num_timers`.
     let timers = procs().allp.iter().any(|pp| pp.num_timers.load(Ordering::SeqCst) != 0);
     match grunning {
         _ if timers => Alive::Maybe,
-        // Between two calls of `run` there may be no goroutine.
+        // Between two calls of `run` there may be no goroutine. SeqCst: see `SchedtExt::nrunwait`.
         0 if sched().ext.nrunwait.load(Ordering::SeqCst) == 0 => Alive::Maybe,
         0 => Alive::No(NO_GOROUTINES),
         _ => Alive::No(ASLEEP),
@@ -132,6 +132,7 @@ pub(super) fn running() -> i32 {
 /// could wake one. If the last such thread ends, that is a deadlock, and the runtime gets no notice
 /// of it. `sched.lock` is held.
 pub(in crate::runtime) fn foreign_threads_matter() -> bool {
+    // SeqCst: see `SchedtExt::nrunwait`.
     running() == 0 && (gcount() > 0 || sched().ext.nrunwait.load(Ordering::SeqCst) > 0)
 }
 
@@ -141,6 +142,7 @@ pub(in crate::runtime) fn foreign_threads_matter() -> bool {
 /// `sched.lock` is held.
 pub(in crate::runtime) fn deadlock_beside_foreign_threads() -> Option<&'static str> {
     assert_lock_held(&sched().lock);
+    // SeqCst: see `SchedtExt::nrunwait`.
     let run_waits = sched().ext.nrunwait.load(Ordering::SeqCst) > 0;
     if running() != 0 || !run_waits || panicking() || future_waits() {
         return None;
@@ -171,6 +173,7 @@ pub(in crate::runtime) fn checkdead_again() {
 /// Whether this process has a thread that is neither an M's nor waits in [`run`](crate::run) for
 /// its main goroutine; true if the system doesn't say. Notes the answer for the next time.
 fn foreign_thread_may_wake() -> bool {
+    // SeqCst: see `SchedtExt::nrunwait`.
     let known = mcount() - extram_length() + sched().ext.nrunwait.load(Ordering::SeqCst);
     // Not `>`: if /proc shows fewer threads than we know of, its count can't be trusted.
     let foreign = thread_count() != Some(known);

@@ -17,6 +17,7 @@ impl Spinning {
     /// Counts one if no M spins, so that one thread at a time wakes an M.
     #[inline]
     pub(in crate::runtime) fn first() -> Option<Self> {
+        // SeqCst: see `Schedt::nmspinning`.
         let first = sched().nmspinning.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         first.then_some(Spinning(()))
     }
@@ -36,6 +37,7 @@ impl Spinning {
     /// Takes the count back: no M spins with it after all.
     #[inline]
     pub(in crate::runtime) fn uncount(self) {
+        // SeqCst: the caller looks at the queues next. See `Schedt::nmspinning`.
         if sched().nmspinning.fetch_sub(1, Ordering::SeqCst) <= 0 {
             throw("negative nmspinning");
         }
@@ -51,6 +53,7 @@ impl M {
     /// Counts this M, which looks for work with a P, as spinning. Go's `becomeSpinning`.
     pub(in crate::runtime) fn become_spinning(&self) {
         self.spinning.set(true);
+        // SeqCst: see `Schedt::nmspinning` and `Schedt::needspinning`.
         sched().nmspinning.fetch_add(1, Ordering::SeqCst);
         sched().needspinning.store(0, Ordering::SeqCst);
     }

@@ -354,6 +354,7 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
     }
     let (q, n) = runqdrain(pp.local());
     globrunqputbatch(&q, n);
+    // SeqCst: see `Schedt::gcwaiting`.
     if sched().gcwaiting.load(Ordering::SeqCst) {
         stopped_for_another(pp);
     } else {
@@ -368,6 +369,7 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
     if nobody && this_m().is_some_and(|mp| mp.ext.system.get()) {
         throw_newosproc(threads, error);
     }
+    // The M that polls can take the P instead. SeqCst: see `Schedt::lastpoll`.
     if netpollinited() && sched().lastpoll.load(Ordering::SeqCst) == 0 {
         netpoll_break();
     }
@@ -395,6 +397,7 @@ pub(super) fn wanted_p() -> Option<&'static P> {
 /// is due, or polling. `sched.lock` is held.
 fn work_waits() -> bool {
     assert_lock_held(&sched().lock);
+    // SeqCst: see the fields of `Schedt`.
     let all_idle = sched().npidle.load(Ordering::SeqCst) == gomaxprocs();
     let to_poll = || all_idle && (netpoll_any_waiters() || time_sleep_until() != MAX_WHEN);
     let for_polls = || sched().lastpoll.load(Ordering::SeqCst) != 0 && (to_poll() || timer_is_due());

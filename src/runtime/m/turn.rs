@@ -104,6 +104,7 @@ fn wait_once(mp: &'static M, turn: Turn) -> bool {
 /// Whether the goroutine of `mp` may be kept now. `sched.lock` is held.
 fn may_keep(mp: &M) -> bool {
     let suspended = mp.curg.get().is_some_and(|gp| gp.preempt_stop.load(Ordering::Relaxed));
+    // SeqCst: see `Schedt::gcwaiting`.
     !suspended && !sched().gcwaiting.load(Ordering::SeqCst)
 }
 

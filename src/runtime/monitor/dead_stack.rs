@@ -101,6 +101,7 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     if from == 0 {
         let idle_time = sched().idle_time.load(Ordering::Relaxed);
         let has_run = PASS.idle_time.swap(idle_time, Ordering::Relaxed) != idle_time;
+        // A hint, looked at again. SeqCst: see `Schedt::npidle`.
         let is_idle = sched().npidle.load(Ordering::SeqCst) == gomaxprocs();
         if is_idle && !has_run && PASS.all_seen.load(Ordering::Relaxed) {
             return None;

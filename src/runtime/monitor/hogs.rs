@@ -106,6 +106,7 @@ pub(super) fn turn_is_over(pp: &P, now: i64) -> bool {
 
 /// Whether no M would notice new work: none spins, and no P is idle.
 pub(super) fn nobody_looks() -> bool {
+    // Hints: sysmon looks again. SeqCst: see `Schedt::nmspinning` and `Schedt::npidle`.
     sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
 }
 

@@ -153,6 +153,8 @@ fn may_allocate<R>(f: impl FnOnce() -> R) -> R {
 
 /// Polls the network if goroutines wait for it, and no M has polled for 10 ms.
 fn poll_if_nobody_does(now: i64) {
+    // SeqCst: see `Schedt::lastpoll`. The CAS below fails if an M polls by now, and this polls in
+    // any case.
     let lastpoll = sched().lastpoll.load(Ordering::SeqCst);
     if !worth_polling() || lastpoll == 0 || lastpoll + POLL_NS > now {
         return;
@@ -172,6 +174,7 @@ fn poll_if_nobody_does(now: i64) {
 /// `sched/wake.rs`.) Returns when the next timer is due, if that timer depends on sysmon.
 fn wake_if_timer_is_due(now: i64) -> i64 {
     let sched = sched();
+    // Hints: sysmon looks again. SeqCst: see the fields of `Schedt`.
     let polled = sched.lastpoll.load(Ordering::SeqCst) == 0;
     let looked_for = polled || sched.nmspinning.load(Ordering::SeqCst) != 0;
     // If no thread can be made, start_wanted_thread tries again in its own time.
@@ -192,6 +195,7 @@ fn microseconds_until(when: i64) -> u32 {
 
 /// Whether there is nothing to monitor.
 fn nothing_runs() -> bool {
+    // The lock is held, or these are hints. SeqCst: see the fields of `Schedt`.
     sched().gcwaiting.load(Ordering::SeqCst) || sched().npidle.load(Ordering::SeqCst) == gomaxprocs()
 }
 
@@ -205,6 +209,7 @@ fn sleep_deeply(wake_at: Option<i64>, stuck: &mut i64) -> Option<i64> {
     // When the next timer is due, goroutines will run.
     let next = time_sleep_until().min(wake_at.unwrap_or(i64::MAX)) - nanotime();
     if nothing_runs() && next > 0 && !thread_wanted() {
+        // SeqCst: stored before the look at the requests below, see `Schedt::sysmonwait`.
         sched().sysmonwait.store(true, Ordering::SeqCst);
         let foreign = foreign_threads_matter();
         let ns = if foreign {
@@ -246,6 +251,7 @@ fn retake(now: i64) -> (u32, i64) {
 
 /// [`retake`] of one P. Returns whether it was taken, and the time of the next look at it.
 fn retake_one(pp: &'static P, now: i64) -> (bool, i64) {
+    // A hint: a CAS takes the P. SeqCst: see `P::status`.
     let status = pp.status.load(Ordering::SeqCst);
     if status != PRUNNING && status != PSYSCALL {
         return (false, i64::MAX);

@@ -31,6 +31,8 @@ static EPFD: AtomicI32 = AtomicI32::new(-1);
 static NETPOLL_EVENT_FD: AtomicI32 = AtomicI32::new(-1);
 /// 1 from a call of [`netpoll_break`] until that call has ended a poll. Without epoll, a poll
 /// sleeps on this word as a futex. Go's `netpollWakeSig`.
+// SeqCst: a thread sets a timer before its CAS of this (`netpoll_break`), and the M that polls
+// looks for timers after it has cleared this. See also `end_sleep_without_epoll`.
 static NETPOLL_WAKE_SIG: AtomicU32 = AtomicU32::new(0);
 /// Set if there is no `epoll_pwait2` and time limits are in milliseconds: before Linux 5.11, and in
 /// sandboxes.
@@ -110,6 +112,7 @@ fn set_busy_poll(epfd: RawFd) {
 /// wakes that M. So this writes the event in any case, which ends the first poll. The woken M
 /// leaves a 0, and a thread that finds the 0 also finds the instance.
 pub(super) fn end_sleep_without_epoll() {
+    // SeqCst: see `NETPOLL_WAKE_SIG`.
     NETPOLL_WAKE_SIG.store(1, Ordering::SeqCst);
     futexwakeup(&NETPOLL_WAKE_SIG, 1);
     write_event();
@@ -170,7 +173,8 @@ pub(in crate::runtime) fn remove_marked(fd: RawFd) {
 
 /// Ends the poll in progress, or the next one. Go's `netpollBreak`.
 pub(in crate::runtime) fn netpoll_break() {
-    // Another thread has broken the poll, and no poll has ended since.
+    // Another thread has broken the poll, and no poll has ended since. SeqCst: see
+    // `NETPOLL_WAKE_SIG`.
     if NETPOLL_WAKE_SIG.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         return;
     }
@@ -295,6 +299,6 @@ fn end_of_break() {
     // SAFETY: the kernel writes the eight bytes of `count`. (It doesn't block: EFD_NONBLOCK.)
     unsafe { syscall!(SYS_read, event_fd, &raw mut count, size_of::<u64>()) };
     // A caller of netpoll_break that found the 1 and wrote nothing has set its timer before. The M
-    // that was just woken sees that timer.
+    // that was just woken sees that timer. SeqCst: see `NETPOLL_WAKE_SIG`.
     NETPOLL_WAKE_SIG.store(0, Ordering::SeqCst);
 }

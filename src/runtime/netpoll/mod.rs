@@ -61,10 +61,13 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::netpoll::poll_desc::{PollDesc, TAGGED_POINTER_BITS};
 
 /// Whether the poller is made, with epoll or without. Go's `netpollInited`.
+// SeqCst, as in Go: `begin_to_poll` stores it last, and a thread that reads it sees the poller.
 static NETPOLL_INITED: AtomicBool = AtomicBool::new(false);
 /// Held while the poller is made. Go's `netpollInitLock`.
 static NETPOLL_INIT_LOCK: SharedMutex = SharedMutex(Mutex::new());
 /// The number of goroutines that are parked on descriptors. Go's `netpollWaiters`.
+// SeqCst: pairs with `Schedt::lastpoll`. A thread changes this count, and then reads `lastpoll`. An
+// M swaps in a 0 there before it polls, and then reads this count (`poll_or_stop`).
 static NETPOLL_WAITERS: AtomicI32 = AtomicI32::new(0);
 
 /// Makes the poller for descriptors, unless there is one. Go's `netpollGenericInit`.
@@ -102,14 +105,17 @@ pub(in crate::runtime) fn netpoll_init_for_timers() {
 /// Until then `lastpoll` is 0, which means that an M is polling. (Go sets it when the scheduler
 /// starts.) So a program without timers and descriptors wakes no M to poll.
 fn begin_to_poll() {
+    // SeqCst: see `Schedt::lastpoll`.
     sched().lastpoll.store(nanotime(), Ordering::SeqCst);
-    // Stored last. The load in netpollinited pairs with it.
+    // Stored last. The load in netpollinited pairs with it: a thread that finds it true also finds
+    // `lastpoll`.
     NETPOLL_INITED.store(true, Ordering::SeqCst);
 }
 
 /// Whether the poller is made, with epoll or without. Go's `netpollinited`.
 #[inline(always)]
 pub(in crate::runtime) fn netpollinited() -> bool {
+    // SeqCst: see `NETPOLL_INITED`.
     NETPOLL_INITED.load(Ordering::SeqCst)
 }
 
@@ -179,7 +185,7 @@ impl PollCache {
     pub(in crate::runtime) fn free(&self, pd: &'static PollDesc) {
         lock(&pd.lock);
         // The new `fdseq` makes events stale that an M polls right now: they make no goroutine
-        // ready.
+        // ready. Pairs with the load in netpollevent. SeqCst, as in Go.
         let fdseq = pd.fdseq.load(Ordering::Relaxed).wrapping_add(1) & ((1 << TAGGED_POINTER_BITS) - 1);
         pd.fdseq.store(fdseq, Ordering::SeqCst);
         pd.publish_info();

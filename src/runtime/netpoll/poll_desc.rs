@@ -161,6 +161,7 @@ impl PollDesc {
             | info_seq(self.fdseq.load(Ordering::Relaxed)) << POLL_FD_SEQ;
         let kept = POLL_EVENT_ERR | POLL_EVENT_LAST | POLL_ENDED_READ | POLL_ENDED_WRITE;
         let keep_events = |old: u32| Some(old & kept | info);
+        // SeqCst: comes before the look at the semaphore, see `netpollblock`.
         let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::Relaxed, keep_events);
     }
 
@@ -191,6 +192,7 @@ impl PollDesc {
             let current = seq == 0 || old >> POLL_FD_SEQ & POLL_FD_SEQ_MASK == info_seq(seq);
             (current && (old & bit != 0) != b).then_some(old ^ bit)
         };
+        // SeqCst, as in publish_info: the change comes before the semaphore is set to PD_READY.
         let _ = self.atomic_info.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
     }
 }

@@ -53,6 +53,7 @@ pub(super) unsafe fn netpollevent(to_run: &GQueue, events: u32, data: u64) -> i3
     let write = has(EPOLLOUT | EPOLLHUP | EPOLLERR);
     // SAFETY: the caller says that tagged_pointer_pack has made it.
     let (pd, tag) = unsafe { tagged_pointer_unpack(data) };
+    // SeqCst: pairs with the store in `PollCache::free`.
     if !(read || write) || pd.fdseq.load(Ordering::SeqCst) != tag {
         return 0;
     }
@@ -93,6 +94,7 @@ pub(in crate::runtime) fn netpollunblock(
 ) -> Option<Waiter> {
     let semaphore = pd.semaphore(mode);
     loop {
+        // SeqCst: after a close or a deadline was published, see `netpollblock`.
         let old = semaphore.load(Ordering::SeqCst);
         // A deadline or a close leaves no mark here: a goroutine that comes later finds it in
         // `info`.

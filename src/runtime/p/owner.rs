@@ -69,6 +69,7 @@ pub(in crate::runtime) fn pidleput(pp: &'static P) {
     procs().idlep_mask.set(pp.id.get());
     pp.link.set(sched().pidle.get());
     sched().pidle.set(Some(pp));
+    // SeqCst: see `Schedt::npidle`.
     sched().npidle.fetch_add(1, Ordering::SeqCst);
     pp.limiter_event.store(nanotime() as u64, Ordering::Relaxed);
 }
@@ -81,6 +82,7 @@ pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
     procs().timerp_mask.set(pp.id.get());
     procs().idlep_mask.clear(pp.id.get());
     sched().pidle.set(pp.link.get());
+    // SeqCst: see `Schedt::npidle`.
     sched().npidle.fetch_sub(1, Ordering::SeqCst);
     let since = pp.limiter_event.swap(0, Ordering::Relaxed);
     sched().idle_time.fetch_add(nanotime() - since as i64, Ordering::Relaxed);
@@ -93,6 +95,7 @@ pub(in crate::runtime) fn pidleget() -> Option<&'static P> {
 pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
     let pp = pidleget();
     if pp.is_none() {
+        // SeqCst: see `Schedt::needspinning`.
         sched().needspinning.store(1, Ordering::SeqCst);
     }
     pp
@@ -102,6 +105,7 @@ pub(in crate::runtime) fn pidleget_spinning() -> Option<&'static P> {
 /// none. A P that runs may get a timer at any time, and is always in the set. `sched.lock` is held.
 /// Go's `updateTimerPMask`.
 fn update_timer_p_mask(pp: &P) {
+    // SeqCst: see `P::num_timers`.
     if pp.num_timers.load(Ordering::SeqCst) > 0 {
         return;
     }

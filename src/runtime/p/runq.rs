@@ -163,8 +163,9 @@ impl Local<'_> {
 
 /// Whether `pp` has no G on its queue; never true by mistake. Go's `runqempty`.
 pub(in crate::runtime) fn runqempty(Steal(pp): Steal<'_>) -> bool {
-    // A G could move from runnext to the ring between the two looks. It can't without
-    // the tail moving. SeqCst: wake.rs counts on it.
+    // A G could move from runnext to the ring between the two looks. It can't without the tail
+    // moving. SeqCst: an M calls this after it has decremented `nmspinning`, and a submitter puts
+    // its work here before it reads that: see `sched/wake.rs`.
     loop {
         let head = pp.runqhead.load(Ordering::SeqCst);
         let tail = pp.runqtail.load(Ordering::SeqCst);

@@ -48,11 +48,13 @@ pub(in crate::runtime) fn detachall() {
 /// stopped, or a function to be run.
 #[inline(always)]
 pub(in crate::runtime) fn asked_to_stop(pp: &P) -> bool {
+    // SeqCst: see `Schedt::gcwaiting` and `P::run_safe_point_fn`.
     sched().gcwaiting.load(Ordering::SeqCst) || pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
 }
 
 /// Counts `pp`, which the caller owns, as stopped. `sched.lock` is held.
 pub(in crate::runtime) fn stopped(pp: &P) {
+    // SeqCst: see `P::status`.
     pp.status.store(PGCSTOP, Ordering::SeqCst);
     sched().stopwait.fetch_sub(1, Ordering::Relaxed);
 }
@@ -69,6 +71,7 @@ pub(in crate::runtime) fn stopped_for_another(pp: &P) {
 /// Takes `pp` from an M in a system call, and leaves it in state `to`. Returns false if the P's M
 /// isn't in a system call.
 pub(in crate::runtime) fn take_from_syscall(pp: &P, to: u32) -> bool {
+    // SeqCst: see `P::status`. A stopper has set `gcwaiting` before.
     let taken = pp.status.compare_exchange(PSYSCALL, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if taken {
         if tell_taken(pp) {
@@ -113,6 +116,7 @@ pub(in crate::runtime) fn run_safe_point_fn(pp: &P) {
 /// Runs the function for `pp`, which no M has, unless another thread has run it. `sched.lock` is
 /// held.
 pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
+    // SeqCst: see `P::run_safe_point_fn`.
     if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0
         && claim(pp)
         && let Some(f) = sched().safe_point_fn.get()
@@ -123,7 +127,7 @@ pub(in crate::runtime) fn run_safe_point_fn_locked(pp: &P) {
 }
 
 /// Takes the right to run the function for `pp`, if it is still to be run. Pairs with the store of
-/// the mark, so the thread that gets the right sees the function.
+/// the mark in `for_each_p`, so the thread that gets the right sees the function.
 pub(in crate::runtime) fn claim(pp: &P) -> bool {
     pp.run_safe_point_fn.compare_exchange(1, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }

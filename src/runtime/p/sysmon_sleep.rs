@@ -18,6 +18,7 @@ use crate::runtime::lock::note::{noteclear, notesleep, notetsleep, notewakeup};
 /// returns.
 pub(in crate::runtime) fn sleep_until_woken(ns: i64) -> bool {
     let note = &sched().sysmonnote;
+    // SeqCst: see `Schedt::sysmonwait`.
     let woken = notetsleep(note, ns) || !sched().sysmonwait.swap(false, Ordering::SeqCst);
     if woken {
         notesleep(note);
@@ -30,6 +31,7 @@ pub(in crate::runtime) fn sleep_until_woken(ns: i64) -> bool {
 #[inline]
 pub(in crate::runtime) fn wake_sysmon() {
     assert_lock_held(&sched().lock);
+    // SeqCst: see `Schedt::sysmonwait`.
     if sched().sysmonwait.load(Ordering::SeqCst) {
         wake_sysmon_from_signal();
     }
@@ -37,6 +39,7 @@ pub(in crate::runtime) fn wake_sysmon() {
 
 /// [`wake_sysmon`] from a signal handler, which takes no lock.
 pub(in crate::runtime) fn wake_sysmon_from_signal() {
+    // SeqCst: comes after the caller's request, see `Schedt::sysmonwait`.
     if sched().sysmonwait.swap(false, Ordering::SeqCst) {
         notewakeup(&sched().sysmonnote);
     }

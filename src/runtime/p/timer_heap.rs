@@ -36,6 +36,7 @@ use crate::runtime::p::timer::{bad_timer, removed};
 /// `nobarrierWakeTime`.
 #[inline(always)]
 pub(in crate::runtime) fn nobarrier_wake_time(pp: &P) -> i64 {
+    // SeqCst: see `P::timer0_when`.
     let next = pp.timer0_when.load(Ordering::SeqCst);
     let next_adj = pp.timer_modified_earliest.load(Ordering::SeqCst);
     if next == 0 || (next_adj != 0 && next_adj < next) { next_adj } else { next }
@@ -164,6 +165,7 @@ pub(in crate::runtime) fn adjusttimers(pp: &'static P, now: i64) {
     assert_lock_held(&pp.timers_lock);
     // Until that time, modified timers can stay where they are. So a program that resets timers
     // often, and seldom lets them fire, doesn't pay for each reset.
+    // SeqCst: see `P::timer_modified_earliest`.
     let first = pp.timer_modified_earliest.load(Ordering::SeqCst);
     if first == 0 || first > now {
         if VERIFY_TIMERS {
@@ -190,6 +192,7 @@ pub(in crate::runtime) fn adjusttimers(pp: &'static P, now: i64) {
                 if t.cas(s, TIMER_REMOVING) {
                     i = dodeltimer(pp, i);
                     removed(t, s);
+                    // SeqCst: see `P::deleted_timers`.
                     pp.deleted_timers.fetch_sub(1, Ordering::SeqCst);
                 }
             }
@@ -223,8 +226,8 @@ fn add_adjusted_timers(pp: &'static P, moved: &[&'static Timer]) {
 /// timers for a late time and stop them, and would fill the heap. Go's `clearDeletedTimers`.
 pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
     assert_lock_held(&pp.timers_lock);
-    // All modified timers are moved below. The store comes first, for the reason given in
-    // adjusttimers.
+    // All modified timers are moved below. The store comes first and is SeqCst, for the reason
+    // given in adjusttimers.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     let timers = pp.timers.entries();
     let mut cdel = 0;
@@ -232,6 +235,7 @@ pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
     for entry in timers {
         let t = entry.get().timer;
         loop {
+            // SeqCst: comes after the store above, see adjusttimers.
             match t.status.load(Ordering::SeqCst) {
                 TIMER_WAITING => {
                     keep_timer(timers, &mut to, t);
@@ -258,6 +262,7 @@ pub(in crate::runtime) fn clear_deleted_timers(pp: &'static P) {
             }
         }
     }
+    // SeqCst: see `P::num_timers` and `P::deleted_timers`.
     pp.deleted_timers.fetch_sub(cdel, Ordering::SeqCst);
     pp.num_timers.fetch_sub(cdel, Ordering::SeqCst);
     pp.timers.truncate(to);
@@ -279,6 +284,7 @@ fn take_out_first(pp: &'static P, t: &'static Timer, s: u32) {
     if t.cas(s, TIMER_REMOVING) {
         dodeltimer0(pp);
         removed(t, s);
+        // SeqCst: see `P::deleted_timers`.
         pp.deleted_timers.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -304,6 +310,7 @@ pub(in crate::runtime) fn hand_timers(pp: &'static P, from: &'static P) {
     lock(&from.timers_lock);
     move_timers(pp, from);
     from.timers.truncate(0);
+    // The world is stopped, and starting it orders these. SeqCst, as everywhere else.
     from.num_timers.store(0, Ordering::SeqCst);
     from.deleted_timers.store(0, Ordering::SeqCst);
     from.timer0_when.store(0, Ordering::SeqCst);
@@ -357,6 +364,7 @@ pub(in crate::runtime) fn drop_timers(pp: &'static P) {
             removed(t, s);
         }
     }
+    // SeqCst: see `P::timer_modified_earliest`.
     pp.timer_modified_earliest.store(0, Ordering::SeqCst);
 }
 
@@ -377,6 +385,7 @@ pub(in crate::runtime) fn doaddtimer(pp: &'static P, t: &'static Timer) {
         // This SeqCst store pairs with an M that goes to sleep: see wake_net_poller.
         pp.timer0_when.store(t.when.get(), Ordering::SeqCst);
     }
+    // SeqCst: see `P::num_timers`.
     pp.num_timers.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -433,8 +442,9 @@ fn check_p(pp: &P, t: &Timer) {
 }
 
 fn one_less(pp: &P) {
+    // SeqCst: see `P::num_timers`.
     if pp.num_timers.fetch_sub(1, Ordering::SeqCst) == 1 {
-        // An empty heap has no modified timer.
+        // An empty heap has no modified timer. SeqCst: see `P::timer_modified_earliest`.
         pp.timer_modified_earliest.store(0, Ordering::SeqCst);
     }
 }
@@ -442,6 +452,7 @@ fn one_less(pp: &P) {
 /// Notes when the first timer of `pp` fires; the lock is held. Go's `updateTimer0When`.
 fn update_timer0_when(pp: &P) {
     let first = pp.timers.entries().first().map_or(0, |first| first.get().when);
+    // SeqCst: see `P::timer0_when`.
     pp.timer0_when.store(first, Ordering::SeqCst);
 }
 

@@ -105,6 +105,7 @@ fn replace<E>(change: impl FnOnce(&mut Vec<Range<usize>>) -> Result<(), E>) -> R
         let mut ranges = unsafe { old.as_ref() }.cloned().unwrap_or_default();
         change(&mut ranges)?;
         let new = if ranges.is_empty() { ptr::null_mut() } else { Box::into_raw(Box::new(ranges)) };
+        // SeqCst: stored before the look at LOOKING, see with_ranges.
         REGISTERED.store(new, Ordering::SeqCst);
         // Not for long: a handler looks for some nanoseconds, and no signal interrupts it.
         while LOOKING.load(Ordering::SeqCst) != 0 {

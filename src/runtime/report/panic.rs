@@ -85,6 +85,7 @@ pub(super) fn startpanic(kind: ThrowType) {
         }
         mp.throwing.set(kind as u32);
     }
+    // One thread gets the 0. SeqCst, as in Go, but nothing else is ordered by it.
     if PANICKING.fetch_add(1, Ordering::SeqCst) > 0 {
         loop {
             // SAFETY: takes nothing, and waits for a signal.
@@ -105,6 +106,7 @@ fn freezetheworld() {
     // Each round takes a millisecond. As long as a goroutine runs, it may help to ask again.
     for _ in 0..5 {
         sched().stopwait.store(FREEZE_STOP_WAIT, Ordering::Relaxed);
+        // SeqCst: see `Schedt::gcwaiting`.
         sched().gcwaiting.store(true, Ordering::SeqCst);
         if !preemptall() {
             break;

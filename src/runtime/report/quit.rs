@@ -74,6 +74,7 @@ extern "C" fn gosched_sigquit(_: c_int, info: *mut libc::siginfo_t, context: *mu
 
 /// Whether a SIGQUIT has asked for a report.
 pub(in crate::runtime) fn asked_to_quit() -> bool {
+    // SeqCst: sysmon has set `sysmonwait` before, see `Schedt::sysmonwait`.
     ASKED.load(Ordering::SeqCst)
 }
 

@@ -296,8 +296,8 @@ fn hold_goroutine(gp: &G) -> u32 {
             usleep(1000);
             continue;
         }
-        // Acquire: this thread sees the frames that the goroutine has written before it left its
-        // thread.
+        // SeqCst: see `G::atomicstatus`. This thread sees the frames that the goroutine has written
+        // before it left its thread.
         let scan = status | GSCAN;
         let set = gp.atomicstatus.compare_exchange(status, scan, Ordering::SeqCst, Ordering::Relaxed);
         if set.is_ok() {

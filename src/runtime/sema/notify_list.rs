@@ -25,8 +25,12 @@ use crate::runtime::time::fire::{Limit, with_limit};
 #[repr(C)]
 pub struct NotifyList {
     /// The next number to draw.
+    // A notification reads this without the lock first. It finds the number of each waiter that
+    // drew one before: the lock that the waiter then gave up orders the two. SeqCst, as in Go.
     wait: AtomicU32,
     /// The next number to be notified; written with the lock held.
+    // Read without the lock after `wait`. If a number is drawn in between, the notification misses
+    // it, as if the number were drawn later. SeqCst, as in Go.
     notify: AtomicU32,
     head: Link<Sudog>,
     tail: Link<Sudog>,
@@ -101,7 +105,7 @@ impl NotifyList {
     /// Marks all numbers below `next` as notified. The lock is held.
     fn notified(&self, next: u32) {
         // A waiter that has drawn its number and isn't on the list yet will see this, and won't
-        // sleep.
+        // sleep: it looks with the lock held. SeqCst: see the field.
         self.notify.store(next, Ordering::SeqCst);
         if less(self.left.load(Ordering::Relaxed), next) {
             self.left.store(next, Ordering::Relaxed);
@@ -132,6 +136,7 @@ fn less(a: u32, b: u32) -> bool {
 
 /// Draws a number. Go's `notifyListAdd`.
 pub(crate) fn notify_list_add(l: &NotifyList) -> u32 {
+    // SeqCst: see the field.
     l.wait.fetch_add(1, Ordering::SeqCst)
 }
 
@@ -200,6 +205,7 @@ pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>)
 
 /// Notifies all numbers that were drawn. Go's `notifyListNotifyAll`.
 pub(crate) fn notify_list_notify_all(l: &NotifyList) {
+    // SeqCst: see the fields.
     if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
         return;
     }
@@ -218,6 +224,7 @@ pub(crate) fn notify_list_notify_all(l: &NotifyList) {
 
 /// Notifies the lowest number that isn't notified yet. Go's `notifyListNotifyOne`.
 pub(crate) fn notify_list_notify_one(l: &NotifyList) {
+    // SeqCst: see the fields.
     if l.wait.load(Ordering::SeqCst) == l.notify.load(Ordering::SeqCst) {
         return;
     }

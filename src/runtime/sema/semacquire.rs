@@ -67,6 +67,7 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
         // If not, a release has taken the sudog, or the sleep hasn't begun.
         let sleeps = waits_at(s) == ptr::from_ref(addr).addr();
         if sleeps {
+            // SeqCst: see `SemaRoot::nwait`.
             root.leave(addr, s);
             root.nwait.fetch_sub(1, Ordering::SeqCst);
         }
@@ -110,11 +111,13 @@ fn sleep(
     let root = root_for(addr);
     loop {
         lock_ranked(&root.lock, LockRank::ROOT);
-        // Counts this waiter, and only then tries once more. A release adds first, and then looks
-        // for waiters. All accesses are SeqCst, so one of the two sees the other.
+        // Counts this waiter, and only then tries once more (`cansemacquire`). A release
+        // (`semrelease1`) adds first, and then looks for waiters. All accesses are SeqCst, so one
+        // of the two sees the other.
         root.nwait.fetch_add(1, Ordering::SeqCst);
         let acquired = cansemacquire(addr);
         if acquired || gave_up() {
+            // SeqCst: see `SemaRoot::nwait`.
             root.nwait.fetch_sub(1, Ordering::SeqCst);
             unlock(&root.lock);
             return acquired;
@@ -137,8 +140,8 @@ pub(crate) fn semrelease(addr: &AtomicU32) {
 #[inline(never)]
 pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     let root = root_for(addr);
+    // SeqCst: the add comes before the look at the waiters, see `sleep`.
     addr.fetch_add(1, Ordering::SeqCst);
-    // After the add: see semacquire1.
     if root.nwait.load(Ordering::SeqCst) == 0 {
         return;
     }
@@ -150,6 +153,7 @@ pub(crate) fn semrelease1(addr: &AtomicU32, handoff: bool) {
     }
     let s = root.dequeue(addr);
     if s.is_some() {
+        // SeqCst: see `SemaRoot::nwait`.
         root.nwait.fetch_sub(1, Ordering::SeqCst);
     }
     unlock(&root.lock);
@@ -186,6 +190,7 @@ fn waited(first: i64, last: i64, waiters: u16) -> i64 {
 /// Takes one from the semaphore, unless it is zero. Go's `cansemacquire`.
 #[inline(always)]
 pub(crate) fn cansemacquire(addr: &AtomicU32) -> bool {
+    // SeqCst: a waiter has counted itself before, see `sleep`.
     let mut v = addr.load(Ordering::SeqCst);
     while v > 0 {
         match addr.compare_exchange_weak(v, v - 1, Ordering::SeqCst, Ordering::SeqCst) {
@@ -203,6 +208,7 @@ struct SemaRoot {
     /// is `ticket`, and its list is `waitlink`.
     treap: Link<Sudog>,
     /// The number of goroutines that sleep here; read without the lock.
+    // SeqCst: pairs with the semaphore's count. See `sleep`.
     nwait: AtomicU32,
 }
 

@@ -37,16 +37,23 @@ struct Sig {
     /// The receiver sleeps on it.
     note: Note,
     /// The signals that have come and that the receiver hasn't taken yet.
+    // SeqCst: pairs with `state`, as the table above says.
     mask: AtomicU64,
     /// The signals that are to be received. One goroutine at a time writes this and `ignored`.
+    // SeqCst: pairs with `delivering`. A handler counts itself there, and then reads this.
+    // `signal_disable` clears a bit here before `signal_wait_until_idle` reads the count. So either
+    // the handler finds the signal not wanted, or its delivery is waited for.
     wanted: AtomicU64,
     /// The signals that the program ignores.
+    // SeqCst, as in Go, but nothing else is ordered by it.
     ignored: AtomicU64,
     /// The signals that the receiver has taken and not returned yet.
     recv: Cell<u64>,
     /// What the receiver does.
+    // SeqCst: pairs with `mask`.
     state: AtomicU32,
     /// How many handlers are in [`sigsend`].
+    // SeqCst: pairs with `wanted`.
     delivering: AtomicU32,
 }
 
@@ -76,12 +83,14 @@ pub(crate) fn bit(sig: c_int) -> u64 {
 
 /// Changes the state, if it is as expected.
 fn cas(old: u32, new: u32) -> bool {
+    // SeqCst: see `Sig::state`.
     SIG.state.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
 /// Queues a signal that has come, if it is wanted, and returns whether it is. Called in the
 /// signal's handler. Go's `sigsend`.
 pub(super) fn sigsend(sig: c_int) -> bool {
+    // SeqCst: see the fields of `Sig`. The bit is set before tell_receiver looks at `state`.
     SIG.delivering.fetch_add(1, Ordering::SeqCst);
     let wanted = SIG.wanted.load(Ordering::SeqCst) & bit(sig) != 0;
     if wanted && SIG.mask.fetch_or(bit(sig), Ordering::SeqCst) & bit(sig) == 0 {
@@ -94,6 +103,7 @@ pub(super) fn sigsend(sig: c_int) -> bool {
 /// Tells the receiver that a bit of `mask` was set: wakes the receiver, or makes it look again.
 fn tell_receiver() {
     loop {
+        // SeqCst: see `Sig::state`.
         match SIG.state.load(Ordering::SeqCst) {
             SIG_IDLE if cas(SIG_IDLE, SIG_SENDING) => return,
             SIG_RECEIVING if cas(SIG_RECEIVING, SIG_IDLE) => return notewakeup(&SIG.note),
@@ -114,6 +124,7 @@ pub(crate) unsafe fn signal_recv() -> c_int {
     while SIG.recv.get() == 0 {
         // SAFETY: wait_for_sender has the same conditions as this, and the caller keeps them.
         unsafe { wait_for_sender() };
+        // SeqCst: after the change of `state`, see `Sig::mask`.
         SIG.recv.set(SIG.mask.swap(0, Ordering::SeqCst));
     }
     let all = SIG.recv.get();
@@ -127,6 +138,7 @@ pub(crate) unsafe fn signal_recv() -> c_int {
 /// As [`signal_recv`].
 unsafe fn wait_for_sender() {
     loop {
+        // SeqCst: see `Sig::state`.
         match SIG.state.load(Ordering::SeqCst) {
             SIG_IDLE if cas(SIG_IDLE, SIG_RECEIVING) => {
                 // SAFETY: on a goroutine that holds no lock and keeps nothing from a thread-local,
@@ -148,7 +160,8 @@ unsafe fn wait_for_sender() {
 /// To be called on a goroutine that isn't the receiver, while there is one. Nothing obtained from a
 /// thread-local is kept across this.
 pub(crate) unsafe fn signal_wait_until_idle() {
-    // A handler that has found its signal wanted may not have set its bit yet.
+    // A handler that has found its signal wanted may not have set its bit yet. SeqCst: see
+    // `Sig::wanted` and `Sig::mask`.
     while SIG.delivering.load(Ordering::SeqCst) != 0 || SIG.state.load(Ordering::SeqCst) != SIG_RECEIVING {
         // SAFETY: on a goroutine that may park, as the caller says.
         unsafe { gosched() }
@@ -157,6 +170,7 @@ pub(crate) unsafe fn signal_wait_until_idle() {
 
 /// Whether the program ignores a signal. Go's `signal_ignored`.
 pub(crate) fn signal_ignored(sig: c_int) -> bool {
+    // SeqCst: see `Sig::ignored`.
     (1..=64).contains(&sig) && SIG.ignored.load(Ordering::SeqCst) & bit(sig) != 0
 }
 
@@ -175,6 +189,7 @@ pub(crate) fn refused(sig: c_int) -> Option<&'static str> {
 /// Makes a signal wanted: from now on it is received. Only one thread at a time may call this or
 /// the next two functions. Go's `signal_enable`.
 pub(crate) fn signal_enable(sig: c_int) -> io::Result<()> {
+    // SeqCst: see `Sig::wanted`.
     SIG.wanted.fetch_or(bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
     sigenable(sig).inspect_err(|_| {
@@ -188,6 +203,7 @@ pub(crate) fn signal_disable(sig: c_int) {
     // Restored first: a handler of ours that finds the signal no longer wanted sends it again, and
     // this action is to get it.
     sigdisable(sig);
+    // SeqCst: see `Sig::wanted`.
     SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_and(!bit(sig), Ordering::SeqCst);
 }
@@ -195,6 +211,7 @@ pub(crate) fn signal_disable(sig: c_int) {
 /// Ignores a signal. Go's `signal_ignore`.
 pub(crate) fn signal_ignore(sig: c_int) -> io::Result<()> {
     sigignore(sig)?;
+    // SeqCst: see `Sig::wanted`.
     SIG.wanted.fetch_and(!bit(sig), Ordering::SeqCst);
     SIG.ignored.fetch_or(bit(sig), Ordering::SeqCst);
     Ok(())

@@ -300,6 +300,7 @@ impl WakeOp {
 
     /// Changes the word, and returns its old value.
     fn change(&self, word: &AtomicU32) -> i32 {
+        // SeqCst, as the kernel's operations are. The caller looks for waiters afterwards.
         let old = match self.op as i32 {
             libc::FUTEX_OP_SET => word.swap(self.arg, Ordering::SeqCst),
             libc::FUTEX_OP_ADD => word.fetch_add(self.arg, Ordering::SeqCst),

@@ -46,6 +46,7 @@ pub(super) const ANY_BIT: u32 = u32::MAX;
 pub(super) struct Bucket {
     lock: Mutex,
     /// How many goroutines wait here, or are about to look at their word; read without the lock.
+    // SeqCst: pairs with the word. See the top of the page, and `may_have_waiters`.
     nwait: AtomicU32,
     /// How many threads wait in the kernel: a hint.
     nthreads: AtomicU32,
@@ -289,7 +290,8 @@ impl Waiter {
 /// # Safety
 /// There is an aligned word at `addr`.
 unsafe fn load(addr: usize) -> u32 {
-    // SAFETY: as the caller says; a word of a futex is used by atomics.
+    // SAFETY: the caller says that there is an aligned word, and a futex's word is used by atomics.
+    // SeqCst: a waiter has counted itself before, see `Bucket::nwait`.
     unsafe { (*ptr::with_exposed_provenance::<AtomicU32>(addr)).load(Ordering::SeqCst) }
 }
 
@@ -306,8 +308,8 @@ pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
 /// Whether a wake at `addr` might find a goroutine.
 #[inline(always)]
 pub(super) fn may_have_waiters(addr: usize) -> bool {
-    // Pairs with the SeqCst of the waiter, which counts itself and then looks at the word. The
-    // caller has changed the word before.
+    // Pairs with the waiter in `wait`, which counts itself and then looks at the word. The caller
+    // has changed the word before, perhaps without SeqCst. So there is a fence.
     fence(Ordering::SeqCst);
     bucket_of(addr).nwait.load(Ordering::SeqCst) != 0
 }
@@ -350,7 +352,8 @@ pub(super) unsafe fn requeue(
         let moved = old.each(most, waits, |waiter| {
             waiter.addr.set(to);
             if !is_same {
-                // A wake at `to` that finds no goroutine comes before this.
+                // A wake at `to` that finds no goroutine comes before this. SeqCst: see
+                // `Bucket::nwait`.
                 new.nwait.fetch_add(1, Ordering::SeqCst);
                 old.remove(waiter, State::Queued);
                 waiter.bucket.store(ptr::from_ref(new).cast_mut(), Ordering::Release);
@@ -431,10 +434,13 @@ pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
 
 /// Does the wakes that were left. Called on sysmon's thread.
 pub(in crate::runtime) fn wake_those() {
+    // SeqCst: see `Schedt::sysmonwait`.
     if !sched().ext.wakes_left.load(Ordering::SeqCst) {
         return;
     }
     counted(|| {
+        // Cleared before the wakes are taken: wake_later sets it again for a wake that comes
+        // afterwards.
         sched().ext.wakes_left.swap(false, Ordering::SeqCst);
         // Acquire pairs with wake_later.
         if ALL.swap(false, Ordering::Acquire) {

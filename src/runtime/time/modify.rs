@@ -84,6 +84,7 @@ pub(crate) fn deltimer(t: &'static Timer) -> bool {
                     // out.
                     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
                     t.settle(TIMER_MODIFYING, TIMER_DELETED);
+                    // SeqCst: see `P::deleted_timers`.
                     tpp.deleted_timers.fetch_add(1, Ordering::SeqCst);
                     releasem(mp);
                     return true;
@@ -147,6 +148,7 @@ pub(crate) fn modtimer(
     // now.
     let tpp = t.pp.get().unwrap_or_else(|| bad_timer());
     if status == TIMER_DELETED {
+        // SeqCst: see `P::deleted_timers`.
         tpp.deleted_timers.fetch_sub(1, Ordering::SeqCst);
     }
     t.nextwhen.set(when);

@@ -284,6 +284,7 @@ fn snapshot(order: &mut Order) {
         order.has_p(pp.id.get() as u32, me.filter(|_| mine).map(number));
     }
     for gp in all() {
+        // SeqCst: comes after the store of the listener, in set_recorder. See `G::atomicstatus`.
         let status = match gp.atomicstatus.load(Ordering::SeqCst) & !GSCAN {
             GIDLE | GDEAD => continue,
             GRUNNABLE => Go::Runnable,

@@ -42,6 +42,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     sched().safe_point_wait.set(gomaxprocs() - 1);
     sched().safe_point_fn.set(Some(f));
     let others = || procs().allp.iter().copied().filter(|pp| !std::ptr::eq(*pp, mine));
+    // SeqCst: see `P::run_safe_point_fn`.
     others().for_each(|pp| pp.run_safe_point_fn.store(1, Ordering::SeqCst));
     preemptall();
     // From here on, an M that makes its P idle, or leaves it in a system call, sees the P's mark.
@@ -62,6 +63,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     // or the next M runs the function.
     let take = || {
         for pp in others() {
+            // SeqCst: see `P::run_safe_point_fn`.
             if pp.run_safe_point_fn.load(Ordering::SeqCst) == 1 && take_from_syscall(pp, PIDLE) {
                 handoffp(pp);
             }
@@ -80,6 +82,7 @@ fn for_each_p_internal(mp: &'static M, f: fn(*mut P)) {
     if sched().safe_point_wait.get() != 0 {
         throw("forEachP: not done");
     }
+    // SeqCst: see `P::run_safe_point_fn`.
     if procs().allp.iter().any(|pp| pp.run_safe_point_fn.load(Ordering::SeqCst) != 0) {
         throw("forEachP: P did not run fn");
     }

@@ -174,6 +174,7 @@ fn stop_the_world_with_sema(mp: &'static M) {
     let Some(mine) = mp.p() else { throw("stopTheWorld: no p") };
     lock(&sched().lock);
     sched().stopwait.store(gomaxprocs(), Ordering::Relaxed);
+    // Stored before the look at the P's in system calls. SeqCst: see `Schedt::gcwaiting`.
     sched().gcwaiting.store(true, Ordering::SeqCst);
     // Goroutines that wait for their turn in a signal handler may hold locks that the code below
     // needs, or the operation in the stopped world.
@@ -205,6 +206,7 @@ fn stop_the_world_with_sema(mp: &'static M) {
     if sched().stopwait.load(Ordering::Relaxed) != 0 {
         throw("stopTheWorld: not stopped (stopwait != 0)");
     }
+    // SeqCst: see `P::status`.
     if procs().allp.iter().any(|pp| pp.status.load(Ordering::SeqCst) != PGCSTOP) {
         throw("stopTheWorld: not stopped (status != _Pgcstop)");
     }
@@ -232,6 +234,7 @@ fn start_the_world_with_sema(w: &WorldStop) {
     lock(&sched().lock);
     let newprocs = NEWPROCS.swap(0, Ordering::Relaxed);
     let mut runnable = procresize(if newprocs == 0 { gomaxprocs() } else { newprocs });
+    // SeqCst: see `Schedt::gcwaiting`.
     sched().gcwaiting.store(false, Ordering::SeqCst);
     // Called after gcwaiting was cleared: a goroutine that gets a P here must not take it for a P
     // that is to stop.

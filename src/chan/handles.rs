@@ -141,7 +141,7 @@ impl<T> Sender<T> {
         // SAFETY: there is a value, which is forgotten below if it was sent.
         let mut sent = unsafe { self.send_at(at, true) };
         if sent == Sent::Full {
-            // SAFETY: as above.
+            // SAFETY: there is a value, which is forgotten below if it was sent.
             sent = as_goroutine("send", || unsafe { self.send_at(at, true) });
         }
         if sent == Sent::Done {
@@ -242,7 +242,7 @@ impl<T> Receiver<T> {
         // SAFETY: a place for a value.
         let mut received = unsafe { self.recv_at(at, true) };
         if received == Received::Empty {
-            // SAFETY: as above.
+            // SAFETY: `at` is a place for a value.
             received = as_goroutine("recv", || unsafe { self.recv_at(at, true) });
         }
         // SAFETY: Done says that there is a value, which is moved out.
@@ -578,7 +578,8 @@ impl<T> Elem<T> {
         unsafe { ptr::copy_nonoverlapping(value, boxed.as_mut_ptr(), 1) };
         let sent = send((&raw const boxed).cast());
         if sent != Sent::Done {
-            // SAFETY: as above.
+            // SAFETY: the value wasn't sent, so it is still in the box, and `value` has room for
+            // it.
             unsafe { ptr::copy_nonoverlapping(boxed.as_ptr(), value, 1) };
             drop(ManuallyDrop::into_inner(boxed));
         }

@@ -116,7 +116,7 @@ fn deadline_of(what: &str, timeout: Duration) -> Receiver<()> {
 /// channel isn't freed meanwhile.
 unsafe fn before(over: &Receiver<()>, c: Option<NonNull<Hchan>>, elem: *mut c_void, sends: bool) -> Outcome {
     let outcome = Cell::new(Outcome::Passed);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says what `elem` is, and that the channel isn't freed meanwhile.
     let arm = unsafe { RawArm::at(c, elem, sends, &outcome) };
     let mut time = Place::empty();
     let mut late = RecvArm::new(Some(over), true, &mut time);
@@ -166,7 +166,7 @@ impl<T> Receiver<T> {
         let mut received = unsafe { self.recv_at(at, false) };
         if received == Received::Empty && !timeout.is_zero() {
             let over = deadline_of("recv_timeout", timeout);
-            // SAFETY: as above.
+            // SAFETY: `at` is a place for a value.
             received = unsafe { self.recv_at_unless(at, &over) };
         }
         match received {
@@ -283,7 +283,7 @@ impl<T> Sender<T> {
         let mut sent = unsafe { self.send_at(at, false) };
         if sent == Sent::Full && !timeout.is_zero() {
             let over = deadline_of("send_timeout", timeout);
-            // SAFETY: as above.
+            // SAFETY: there is a value, which is forgotten below if it was sent.
             sent = unsafe { self.send_at_unless(at, &over) };
         }
         match sent {

@@ -114,7 +114,7 @@ impl<T> With<'_, '_, Receiver<T>> {
         let mut received = unsafe { self.on.recv_at(at, false) };
         if received == Received::Empty {
             let _guest = must_wait("recv");
-            // SAFETY: as above.
+            // SAFETY: `at` is a place for a value.
             received = unsafe { self.on.recv_at_unless(at, self.ctx.done()) };
         }
         match received {
@@ -158,7 +158,7 @@ impl<T> With<'_, '_, Sender<T>> {
         let mut sent = unsafe { self.on.send_at(at, false) };
         if sent == Sent::Full {
             let _guest = must_wait("send");
-            // SAFETY: as above.
+            // SAFETY: there is a value, which is forgotten below if it was sent.
             sent = unsafe { self.on.send_at_unless(at, self.ctx.done()) };
         }
         match sent {

@@ -521,7 +521,8 @@ impl Default for Builder {
 #[inline(always)]
 unsafe fn fill<F, N>(gp: &G, f: &mut Option<F>, then: N, inherited: Inherited) {
     inherited.give(gp);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that the slot is empty and its own, and a body for `F` and `N` takes
+    // both out.
     unsafe {
         tsan::ignore_accesses(|| {
             let place = gp.ext.slot.place::<(F, N)>();
@@ -543,7 +544,7 @@ where
     // SAFETY: fill put an (F, N) there, and nobody else uses the slot before its end. Both are
     // moved out, once.
     let both = unsafe { gp.ext.slot.value::<(F, N)>() };
-    // SAFETY: as above.
+    // SAFETY: `fill` put both there, and this is moved out once.
     let then = unsafe { ptr::read(&raw const (*both).1) };
     let mut value = MaybeUninit::<T>::uninit();
     let payload = catch_into(&mut value, || {
@@ -582,7 +583,7 @@ unsafe fn deliver_outcome<T>(gp: &'static G, payload: Option<Payload>, value: *m
     }
     unwire(gp);
     if has_no_handle(gp) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that there is a payload or a result.
         let panicked = unsafe { discard(payload, value) };
         drop_locals(gp);
         return panicked;

@@ -35,7 +35,7 @@ use crate::runtime::{self, entry_check, this_m};
 /// across this. The number isn't on a copying stack, and stays until this returns.
 #[inline(always)]
 pub unsafe fn semacquire(addr: *const AtomicU32) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of semacquire, which semacquire1 shares.
     unsafe { semacquire1(addr, false, WaitReason::Semacquire) }
 }
 
@@ -58,7 +58,7 @@ pub unsafe fn semacquire1(addr: *const AtomicU32, lifo: bool, reason: WaitReason
 /// the release.
 #[inline(always)]
 pub unsafe fn semrelease(addr: *const AtomicU32) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of semrelease, which semrelease1 shares.
     unsafe { semrelease1(addr, false) }
 }
 

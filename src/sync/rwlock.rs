@@ -91,7 +91,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 // SAFETY: a guard gives `&T` on whatever thread it is, and may unlock there. `Send` is required as
 // well, as for the lock.
 unsafe impl<T: ?Sized + Send + Sync> Send for RwLockReadGuard<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a reference to a guard gives `&T`, as the guard does.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
 
 /// Exclusive access to the value of an [`RwLock`]; dropping it unlocks. Go's `Unlock`.

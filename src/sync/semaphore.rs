@@ -147,7 +147,7 @@ impl Semaphore {
         // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
         let mut next = unsafe { self.first.get().as_ref() };
         while let Some(waiter) = next.filter(in_vain) {
-            // SAFETY: as above.
+            // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
             next = unsafe { waiter.next.get().as_ref() };
         }
         next

@@ -28,7 +28,7 @@ pub(in crate::runtime) unsafe fn syscall_words<const N: usize>(
     number: libc::c_long,
     args: [usize; N],
 ) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the system call.
     result_of(unsafe { raw(number, six(args)) })
 }
 
@@ -92,6 +92,6 @@ pub(in crate::runtime) unsafe fn sigaction(
     }
     #[cfg(not(feature = "std"))]
     use libc::sigaction as libc_sigaction;
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the C library's `sigaction`.
     unsafe { libc_sigaction(sig, action, old) }
 }

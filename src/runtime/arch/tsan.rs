@@ -106,7 +106,7 @@ pub(in crate::runtime) fn observe_sync<R>(f: impl FnOnce() -> R) -> R {
     };
     let result = f();
     #[cfg(tsan)]
-    // SAFETY: as above.
+    // SAFETY: g0's fiber ignores it elsewhere (sanitizers.S).
     unsafe {
         AnnotateIgnoreSyncBegin(ptr::null(), 0)
     };

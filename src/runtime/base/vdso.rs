@@ -50,10 +50,10 @@ unsafe fn slow_clock_gettime(clock: clockid_t, time: *mut timespec) -> isize {
         // SAFETY: asks for a number, which is the image's address, or 0.
         let found = unsafe { vdso_parse_symbols(libc::getauxval(libc::AT_SYSINFO_EHDR) as usize) };
         FOUND.store(found.unwrap_or(MISSING), Ordering::Relaxed);
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of clock_gettime, and `time` is passed on.
         return unsafe { clock_gettime(clock, time) };
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of clock_gettime: the kernel checks the address.
     unsafe { raw(libc::SYS_clock_gettime, [clock as usize, time as usize, 0, 0, 0, 0]) }
 }
 
@@ -128,7 +128,7 @@ unsafe fn vdso_parse_symbols(image: usize) -> Option<usize> {
 /// # Safety
 /// There is such a table at `table`.
 unsafe fn symbols_of_gnu_hash(table: usize) -> usize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that there is such a table.
     unsafe {
         let [n_buckets, first, n_words, _] = *at::<[u32; 4]>(table);
         let buckets = at::<u32>(table + 16 + n_words as usize * size_of::<u64>());

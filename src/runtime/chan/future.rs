@@ -93,7 +93,7 @@ impl Waiting {
 /// The future stays as long as its sudog is in a queue.
 unsafe fn sudog(w: NonNull<Waiting>) -> &'static Sudog {
     w.as_ptr().expose_provenance();
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that the future stays as long as the sudog is in a queue.
     unsafe { &(*w.as_ptr()).sudog }
 }
 
@@ -219,7 +219,7 @@ pub(crate) unsafe fn leave_future(
 /// As [`poll_future`]. The future has received a value, which is still in its place. This takes the
 /// value and the caller's share.
 pub(crate) unsafe fn give_back(c: NonNull<Hchan>, w: NonNull<Waiting>) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of give_back, which these functions share.
     let woken = unsafe {
         match timer_of(c) {
             None => give_back_unwoken(c, w),

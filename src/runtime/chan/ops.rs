@@ -57,7 +57,7 @@ pub enum Received {
 /// As the raw one.
 #[inline(never)]
 pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `hchan::chansend`.
     unsafe { chansend_and(c, ep, block, wake_future) }
 }
 
@@ -68,7 +68,7 @@ pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, bloc
 /// As [`chansend`].
 pub(crate) unsafe fn chansend_unwoken(c: NonNull<Hchan>, ep: *const c_void) -> (Sent, Option<Woken>) {
     let mut woken = None;
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of chansend.
     let sent = unsafe { chansend_and(Some(c), ep, false, |future| woken = Some(future)) };
     (sent, woken)
 }

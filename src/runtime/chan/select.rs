@@ -140,7 +140,7 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
         next = sg.waitlink.get();
     }
     if !last.is_null() {
-        // SAFETY: as above.
+        // SAFETY: a channel's memory stays a channel (`make.rs`), and this one's lock is held.
         unlock(unsafe { &(*last).lock });
     }
     true

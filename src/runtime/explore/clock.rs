@@ -36,7 +36,7 @@ struct Heap(&'static P);
 
 // SAFETY: its timers are touched with its lock held.
 unsafe impl Send for Heap {}
-// SAFETY: as above.
+// SAFETY: its timers are touched with its lock held.
 unsafe impl Sync for Heap {}
 
 fn heap() -> &'static P {

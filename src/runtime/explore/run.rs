@@ -146,7 +146,7 @@ static RUN: RunCell = RunCell(UnsafeCell::new(Run {
 /// # Safety
 /// The caller has the exploration's P and keeps it, and has no other reference to the run.
 pub(in crate::runtime) unsafe fn run() -> &'static mut Run {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller has the exploration's P, and no other reference to the run.
     unsafe { &mut *RUN.0.get() }
 }
 
@@ -315,7 +315,7 @@ pub(in crate::runtime) fn stays(gp: &'static G, pp: &'static P) -> bool {
 /// goroutine that was chosen at the point, if that can go on without the scheduler; otherwise the
 /// scheduler will ask [`next`]. On g0, with the exploration's P.
 pub(in crate::runtime) fn put_back(gp: &'static G, at_once: bool) -> Option<&'static G> {
-    // SAFETY: as said.
+    // SAFETY: with the exploration's P, as the doc asks, and without another reference to the run.
     let run = unsafe { run() };
     run.add(gp);
     run.last = match run.chosen {
@@ -332,7 +332,7 @@ pub(in crate::runtime) fn put_back(gp: &'static G, at_once: bool) -> Option<&'st
 
 /// Whether the run ends at the next call of the scheduler. The caller keeps the exploration's P.
 pub(in crate::runtime) fn is_over() -> bool {
-    // SAFETY: as said.
+    // SAFETY: the caller keeps the exploration's P, and there is no other reference to the run.
     unsafe { run() }.end.is_some()
 }
 
@@ -415,7 +415,7 @@ impl Run {
 /// Notes that the run has failed by a panic of goroutine `number`, with this text. The run ends at
 /// the next call of the scheduler. The caller keeps the exploration's P.
 pub(in crate::runtime) fn note_end_by_panic(number: u32, text: Option<String>) {
-    // SAFETY: as said.
+    // SAFETY: the caller keeps the exploration's P, and there is no other reference to the run.
     let run = unsafe { run() };
     if run.goes && run.end.is_none() {
         run.end = Some(End::Panic);
@@ -426,7 +426,7 @@ pub(in crate::runtime) fn note_end_by_panic(number: u32, text: Option<String>) {
 /// Notes that `gp`, which waits, goes on when no other goroutine can. Returns false if another
 /// goroutine waits for that already. On g0, with the exploration's P.
 pub(in crate::runtime) fn note_waiter(gp: &'static G) -> bool {
-    // SAFETY: as said.
+    // SAFETY: with the exploration's P, as the doc asks, and without another reference to the run.
     let run = unsafe { run() };
     match run.waiter {
         Some(waiter) => ptr::eq(waiter, gp),
@@ -482,7 +482,7 @@ impl Run {
 
 /// Whether steps are recorded. The caller keeps the exploration's P.
 pub(in crate::runtime) fn tells() -> bool {
-    // SAFETY: as said.
+    // SAFETY: the caller keeps the exploration's P, and there is no other reference to the run.
     unsafe { run() }.story.is_some()
 }
 

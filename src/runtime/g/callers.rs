@@ -87,7 +87,8 @@ pub(in crate::runtime) unsafe fn gcallers(gp: &G, regs: &Regs) -> Pcs {
         // `gp` hasn't begun: it is at the first instruction of its function.
         return Pcs::one(gp.startpc.get());
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that the registers are those of a frame on a stack that stays as it
+    // is.
     unsafe { callers_of(regs) }
 }
 

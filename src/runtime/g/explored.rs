@@ -152,7 +152,7 @@ fn number(newg: &'static G, maker: Option<&'static G>) {
 /// # Safety
 /// The caller has the exploration's P, and makes no goroutine meanwhile.
 pub(in crate::runtime) unsafe fn alive() -> impl Iterator<Item = (&'static G, u32)> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller has the exploration's P, and makes no goroutine meanwhile.
     let made = unsafe { &*MADE.0.get() };
     let is_alive = |(gp, number): &(&'static G, u32)| {
         gp.ext.number.load(Ordering::Relaxed) == *number && readgstatus(gp) != GDEAD
@@ -166,7 +166,7 @@ pub(in crate::runtime) unsafe fn alive() -> impl Iterator<Item = (&'static G, u3
 /// # Safety
 /// As [`alive`].
 pub(in crate::runtime) unsafe fn forget_made() {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller has the exploration's P, and makes no goroutine meanwhile.
     unsafe {
         alive().for_each(|(gp, _)| gp.ext.number.store(LOST, Ordering::Relaxed));
         (*MADE.0.get())

@@ -83,7 +83,7 @@ pub(super) fn netpollinit() -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is new, and nobody else's.
     let epfd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
     let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
-    // SAFETY: as above.
+    // SAFETY: no memory is passed; the descriptor is new, and nobody else's.
     let event_fd = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, flags))?) };
     epoll_ctl(epfd.as_raw_fd(), libc::EPOLL_CTL_ADD, event_fd.as_raw_fd(), EPOLLIN, BREAK)?;
     set_busy_poll(epfd.as_raw_fd());

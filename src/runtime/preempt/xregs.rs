@@ -106,7 +106,7 @@ fn running() -> Option<(&'static G, &'static P)> {
 /// # Safety
 /// The registers are at `regs`, and no other thread uses them.
 pub(in crate::runtime) unsafe fn adjust_saved(regs: *mut u8, adjinfo: &AdjustInfo) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller says that the registers are at `regs`, and that no other thread uses them.
     unsafe { each_saved_general(regs, |word| *word = adjinfo.moved(*word)) }
 }
 

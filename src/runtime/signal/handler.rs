@@ -254,7 +254,7 @@ unsafe fn sigfwd(sig: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             // std's handler sets the default action for a fault that it doesn't know, and expects
             // the fault to happen again.
             let is_default = || getsig(sig).is_ok_and(|now| now.sa_sigaction == libc::SIG_DFL);
-            // SAFETY: as above.
+            // SAFETY: the kernel has passed `info` to this handler.
             unsafe {
                 if FAULTS.contains(&sig) && was_sent(&*info) && is_default() {
                     send_again(sig, info);

@@ -63,7 +63,7 @@ fn wait_for_end_of(gp: &'static G, pid: pid_t) -> bool {
 pub(super) unsafe fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> isize {
     let call = |options: c_int| {
         let args = [pid as usize, status as usize, options as usize, usage as usize, 0, 0];
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the C library's contract of `wait4`.
         unsafe { raw(libc::SYS_wait4, args) }
     };
     if pid > 0

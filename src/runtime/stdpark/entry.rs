@@ -275,7 +275,7 @@ impl Entry {
     /// Takes a node off the list. The lock is held.
     fn remove(&self, node: &Node) {
         let (prev, next) = (node.prev.get(), node.next.get());
-        // SAFETY: as in push.
+        // SAFETY: null, or a node on the list, which stays where it is until it was taken off.
         unsafe {
             match prev.as_ref() {
                 Some(prev) => prev.next.set(next),
@@ -302,7 +302,7 @@ impl Entry {
     /// [`each`](Self::each) until `f` returns true.
     fn each_until(&self, mut f: impl FnMut(&Node) -> bool) {
         let mut at = self.first.get();
-        // SAFETY: as in push.
+        // SAFETY: null, or a node on the list, which stays where it is until it was taken off.
         while let Some(node) = unsafe { at.as_ref() } {
             at = node.next.get();
             if f(node) {

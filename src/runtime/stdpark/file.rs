@@ -44,7 +44,7 @@ fn message(buffers: &[iovec]) -> msghdr {
 /// If the kernel accepts `first` and `n`, there are `n` buffers.
 unsafe fn buffers_of<'a>(first: *const iovec, n: c_int) -> Option<&'a [iovec]> {
     let n = usize::try_from(n).ok().filter(|n| (1..=MOST_BUFFERS).contains(n) && !first.is_null())?;
-    // SAFETY: as the caller says.
+    // SAFETY: the kernel would accept these, so the caller says that there are `n` buffers.
     let buffers = unsafe { std::slice::from_raw_parts(first, n) };
     (total(buffers) > 0).then_some(buffers)
 }
@@ -56,9 +56,9 @@ unsafe fn buffers_of<'a>(first: *const iovec, n: c_int) -> Option<&'a [iovec]> {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn readv(fd: RawFd, first: *const iovec, n: c_int) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `readv`.
     let plain = || unsafe { raw(libc::SYS_readv, [fd as usize, first as usize, n as usize, 0, 0, 0]) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `readv`.
     result_of(match unsafe { buffers_of(first, n) } {
         Some(buffers) => read_into(fd, buffers, &plain),
         None => plain(),
@@ -72,7 +72,7 @@ pub(super) unsafe fn readv(fd: RawFd, first: *const iovec, n: c_int) -> isize {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn read(fd: RawFd, buf: *mut c_void, len: usize) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `read`.
     let plain = || unsafe { raw(libc::SYS_read, [fd as usize, buf as usize, len, 0, 0, 0]) };
     result_of(if len == 0 {
         plain()
@@ -101,7 +101,7 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
             }
         }
         Kind::Stream => {
-            // SAFETY: as above.
+            // SAFETY: the kernel writes to the buffers, as the program wants.
             let read = || unsafe { raw(libc::SYS_preadv2, at_its_place(fd, buffers)) };
             match operation.once(&read, plain) {
                 ret if has_no_nowait(ret) => {
@@ -128,7 +128,7 @@ pub(super) unsafe fn writev(fd: RawFd, first: *const iovec, n: c_int) -> isize {
         // SAFETY: as the caller says, or with the rest of the buffers.
         unsafe { raw(libc::SYS_writev, [fd as usize, first as usize, n, 0, 0, 0]) }
     };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `writev`.
     result_of(match unsafe { buffers_of(first, n) } {
         Some(buffers) => {
             write_from(fd, buffers, &|done| with_rest(buffers, done, |rest| plain(rest.as_ptr(), rest.len())))
@@ -167,7 +167,7 @@ const MOST_AT_ONCE: usize = 64 << 10;
 #[inline(never)]
 pub(super) unsafe fn sendfile(to: RawFd, from: RawFd, at: *mut off_t, len: usize) -> isize {
     let call = |len: usize| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the C library's contract of `sendfile`.
         unsafe { raw(libc::SYS_sendfile, [to as usize, from as usize, at as usize, len, 0, 0]) }
     };
     // The kernel refuses larger lengths.
@@ -217,7 +217,7 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> i
         Kind::Stream => {
             let write = |done: usize| {
                 with_rest(buffers, done, |rest| {
-                    // SAFETY: as above.
+                    // SAFETY: the kernel reads the buffers, as the program wants.
                     unsafe { raw(libc::SYS_pwritev2, at_its_place(fd, rest)) }
                 })
             };

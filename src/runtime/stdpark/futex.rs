@@ -53,7 +53,7 @@ impl Call {
     /// # Safety
     /// As that system call.
     unsafe fn by_kernel(&self) -> isize {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of the system call.
         unsafe { raw(self.number, self.args) }
     }
 
@@ -67,10 +67,11 @@ impl Call {
         let [addr, second, third, fourth, fifth, sixth] = self.args;
         // A word that isn't aligned is an error, which the kernel is to return.
         if !addr.is_multiple_of(size_of::<u32>()) || addr == 0 {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller keeps to the contract of the system call.
             return unsafe { self.by_kernel() };
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of the system call, which these functions also
+        // require.
         unsafe {
             match self.number {
                 libc::SYS_futex => self.futex(second as i32, third as u32),
@@ -93,7 +94,7 @@ impl Call {
         let is_private = op & libc::FUTEX_PRIVATE_FLAG != 0;
         let realtime = op & libc::FUTEX_CLOCK_REALTIME != 0;
         let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of the system call, as `run` requires.
         unsafe {
             match op & libc::FUTEX_CMD_MASK {
                 _ if !is_private => self.by_kernel(),
@@ -118,16 +119,16 @@ impl Call {
     /// Waits while the word is `value`, and at most until the time.
     #[inline(always)]
     unsafe fn wait(&self, addr: usize, value: u32, bits: u32, time: &Time) -> isize {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of the system call, as `run` requires.
         let by_kernel = || unsafe { self.by_kernel() };
         let Some(gp) = may_park() else { return as_thread(addr, by_kernel) };
         point("a futex's wait");
         if bits == 0 {
             return EINVAL;
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller of `run` passes no time, or the address of a timespec.
         match unsafe { time.until() } {
-            // SAFETY: as the caller says.
+            // SAFETY: the word is aligned, and the caller of `run` keeps it; `gp` may park.
             Ok(until) => unsafe { park(gp, addr, value, bits, until) },
             // A time that isn't understood here.
             Err(()) => as_thread(addr, by_kernel),
@@ -169,10 +170,10 @@ impl Call {
         if !may_ready() || !to.is_multiple_of(size_of::<u32>()) || to == 0 {
             // In a handler the goroutines are woken instead of moved.
             wake_later(from, u32::MAX, ANY_BIT);
-            // SAFETY: as the caller says.
+            // SAFETY: the caller keeps to the contract of the system call, as `run` requires.
             return unsafe { self.by_kernel() };
         }
-        // SAFETY: as the caller says.
+        // SAFETY: if there is a value, the caller of `run` keeps a word at `from`.
         let Some((woken, moved)) = (unsafe { requeue(from, n, to, most, value) }) else { return EAGAIN };
         // The rest are threads. The word was compared already.
         let op = libc::FUTEX_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
@@ -212,17 +213,18 @@ impl Call {
         // SAFETY: two of them, as the caller says.
         let Some([from, to]) = (unsafe { ptr::with_exposed_provenance::<[Waitv; 2]>(waiters).as_ref() })
         else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller keeps to the contract of the system call, as `run` requires.
             return unsafe { self.by_kernel() };
         };
         let known = |waiter: &Waitv| waiter.flags as usize == PRIVATE_U32 && waiter.reserved == 0;
         if flags != 0 || !known(from) || !known(to) {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller keeps to the contract of the system call, as `run` requires.
             return unsafe { self.by_kernel() };
         }
         let op = (libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG) as usize;
         let args = [from.addr as usize, op, n, most, to.addr as usize, from.value as usize];
-        // SAFETY: as the caller says.
+        // SAFETY: this is the same call as one of `futex`, and the caller of `run` keeps to the
+        // contract.
         unsafe { Call { number: libc::SYS_futex, args }.run() }
     }
 }
@@ -232,7 +234,7 @@ impl Call {
 /// # Safety
 /// As [`wait`].
 unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option<i64>) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `wait`.
     match unsafe { wait(gp, addr, value, bits, until) } {
         Waited::Woken => 0,
         Waited::Changed => EAGAIN,
@@ -267,7 +269,7 @@ impl Time {
     /// # Safety
     /// `at` is 0, or the address of a timespec.
     unsafe fn until(&self) -> Result<Option<i64>, ()> {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `at` is 0 or the address of a timespec.
         let Some(time) = (unsafe { ptr::with_exposed_provenance::<libc::timespec>(self.at).as_ref() }) else {
             return Ok(None);
         };

@@ -133,7 +133,8 @@ impl Bucket {
     /// Takes a waiter off the list, and sets its state to `state`. The lock is held.
     fn remove(&self, waiter: &Waiter, state: State) {
         let (prev, next) = (waiter.prev.get(), waiter.next.get());
-        // SAFETY: as in push.
+        // SAFETY: null, or a waiter on the list, which stays where it is until it has been taken
+        // off.
         unsafe {
             match prev.as_ref() {
                 Some(prev) => prev.next.set(next),
@@ -153,7 +154,8 @@ impl Bucket {
     fn each(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool, mut f: impl FnMut(&Waiter)) -> u32 {
         let (mut at, mut found) = (self.first.get(), 0);
         while found < n {
-            // SAFETY: as in push.
+            // SAFETY: null, or a waiter on the list, which stays where it is until it has been
+            // taken off.
             let Some(waiter) = (unsafe { at.as_ref() }) else { break };
             at = waiter.next.get();
             if is_meant(waiter) {
@@ -249,7 +251,7 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
     };
     let Some(until) = until else { return sleep() };
     if until <= now() {
-        // SAFETY: as above.
+        // SAFETY: the caller says that there is such a word.
         return if unsafe { load(addr) } == value { Waited::TimedOut } else { Waited::Changed };
     }
     let give_up = || {
@@ -344,7 +346,7 @@ pub(super) unsafe fn requeue(
     if !is_same {
         second.lock();
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that there is a word at `from` if there is a value.
     let goes_on = value.is_none_or(|value| unsafe { load(from) } == value);
     let done = goes_on.then(|| {
         let waits = |waiter: &Waiter| waiter.addr.get() == from;

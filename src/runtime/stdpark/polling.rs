@@ -118,7 +118,7 @@ unsafe fn kernel_poll(
     mask: *const sigset_t,
 ) -> isize {
     let limit = limit.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `ppoll`.
     unsafe { raw(libc::SYS_ppoll, [fds as usize, n as usize, limit as usize, mask as usize, MASK_SIZE, 0]) }
 }
 
@@ -134,9 +134,9 @@ pub(super) fn time_of_milliseconds(ms: c_int) -> Option<timespec> {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn poll(fds: *mut pollfd, n: nfds_t, ms: c_int) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `poll`.
     let plain = || unsafe { kernel_poll(fds, n, time_of_milliseconds(ms), ptr::null()) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `poll`.
     result_of(unsafe { poll_for(Patience::of_milliseconds(ms), fds, n, &plain) })
 }
 
@@ -154,12 +154,12 @@ pub(super) unsafe fn ppoll(
 ) -> isize {
     // SAFETY: null, or a time, as the caller says.
     let limit = unsafe { limit.as_ref() };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `ppoll`.
     let plain = || unsafe { kernel_poll(fds, n, limit.copied(), mask) };
     if !mask.is_null() {
         return result_of(in_kernel(&plain));
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `ppoll`.
     result_of(unsafe { poll_for(Patience::of_time(limit), fds, n, &plain) })
 }
 
@@ -176,7 +176,7 @@ unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: &dyn 
     if n == 0 || n as usize > MOST || fds.is_null() {
         return in_kernel(plain);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `poll`.
     let attempt = || unsafe { kernel_poll(fds, n, Some(NO_TIME), ptr::null()) };
     let wait = |gp, until| {
         // SAFETY: as many as the caller says; the kernel has accepted them.
@@ -208,7 +208,7 @@ impl Sets {
         let mask = [mask as usize, MASK_SIZE];
         let args = [n as usize, self.read as usize, self.write as usize, self.except as usize];
         let args = [args[0], args[1], args[2], args[3], limit as usize, mask.as_ptr() as usize];
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of `pselect6`.
         unsafe { raw(libc::SYS_pselect6, args) }
     }
 
@@ -283,13 +283,13 @@ fn descriptors_of(n: c_int, sets: &Copies) -> Vec<pollfd> {
 pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *const sigset_t) -> isize {
     // SAFETY: null, or a time, as the caller says.
     let patience = Patience::of_time(unsafe { limit.as_ref() });
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `pselect`.
     let plain = || unsafe { sets.kernel_select(n, limit, mask) };
     let fits = (0..=libc::FD_SETSIZE as c_int).contains(&n);
     if !mask.is_null() || !fits || may_park().is_none() {
         return in_kernel(&plain);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `pselect`.
     let asked = unsafe { sets.copies(n) };
     let fds = descriptors_of(n, &asked);
     if fds.is_empty() {
@@ -306,7 +306,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
     };
     let wait = |gp, until| wait_for_any(gp, &fds, WaitReason::StdPoll, until);
     let plain = || {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the C library's contract of `pselect`.
         unsafe {
             sets.restore(n, &asked);
             sets.kernel_select(n, limit, mask)
@@ -324,7 +324,7 @@ pub(super) unsafe fn pselect(n: c_int, sets: Sets, limit: *mut timespec, mask: *
 pub(super) unsafe fn select(n: c_int, sets: Sets, limit: *mut timeval) -> isize {
     // SAFETY: null, or a time, as the caller says.
     let Some(left) = (unsafe { limit.as_mut() }) else {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the C library's contract of `select`.
         return result_of(unsafe { pselect(n, sets, ptr::null_mut(), ptr::null()) });
     };
     if left.tv_sec < 0 || left.tv_usec < 0 {
@@ -354,7 +354,7 @@ pub(super) unsafe fn epoll_pwait(
     ms: c_int,
     mask: *const sigset_t,
 ) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `epoll_pwait`.
     let call = |ms: c_int| unsafe {
         let args = [fd as usize, events as usize, n as usize, ms as usize, mask as usize, MASK_SIZE];
         raw(libc::SYS_epoll_pwait, args)

@@ -39,7 +39,7 @@ pub(super) unsafe fn recvfrom(
 ) -> isize {
     result_of(receive(fd, flags, &|flags| {
         let args = [fd as usize, buf as usize, len, flags as usize, addr as usize, addr_len as usize];
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the C library's contract of `recvfrom`.
         unsafe { raw(libc::SYS_recvfrom, args) }
     }))
 }
@@ -159,7 +159,7 @@ pub(super) unsafe fn sendto(
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn sendmsg(fd: RawFd, msg: *const msghdr, flags: c_int) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `sendmsg`.
     result_of(unsafe { send_message(fd, msg, flags, 0) })
 }
 
@@ -176,7 +176,7 @@ unsafe fn send_message(fd: RawFd, msg: *const msghdr, flags: c_int, sent: usize)
     if flags & libc::MSG_FASTOPEN != 0 {
         return in_kernel(&|| plain(msg, flags));
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `sendmsg`.
     let Some((whole, buffers)) = (unsafe { buffers_of(msg) }) else { return plain(msg, flags) };
     let Some(mut operation) = sending(fd, flags) else { return plain(msg, flags) };
     let call = |done: usize, flags: c_int| {
@@ -258,7 +258,7 @@ pub(super) unsafe fn sendmmsg(fd: RawFd, msgs: *mut mmsghdr, n: u32, flags: c_in
 /// # Safety
 /// As `sendmmsg`.
 unsafe fn send_rest(fd: RawFd, msg: *mut mmsghdr, flags: c_int) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `sendmmsg`.
     unsafe {
         let Some((_, buffers)) = buffers_of(&raw const (*msg).msg_hdr) else { return true };
         let len = total(buffers);
@@ -289,7 +289,7 @@ pub(super) unsafe fn accept4(
     flags: c_int,
 ) -> isize {
     let args = [fd as usize, addr as usize, addr_len as usize, flags as usize, 0, 0];
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `accept4`.
     let plain = || unsafe { raw(libc::SYS_accept4, args) };
     let Some(mut operation) = Operation::on(fd, What::Accept) else { return result_of(plain()) };
     // A call with an error goes to the kernel, which reports the error.
@@ -326,7 +326,7 @@ pub(super) unsafe fn accept4(
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn connect(fd: RawFd, addr: *const sockaddr, len: socklen_t) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `connect`.
     let plain = || unsafe { raw(libc::SYS_connect, [fd as usize, addr as usize, len as usize, 0, 0, 0]) };
     let set_nonblocking = |on: c_int| {
         // SAFETY: the kernel reads the number.

@@ -38,7 +38,7 @@ pub(super) unsafe fn sleep(clock: libc::clockid_t, flags: c_int, request: *const
     let slept = || {
         may_park()?;
         let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME);
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `request` is null or a time.
         let time = unsafe { request.as_ref() }.filter(|_| known).and_then(nanoseconds)?;
         let absolute = flags & libc::TIMER_ABSTIME != 0;
         sleep_for(if absolute { from_now(clock, time)? } else { time });
@@ -61,7 +61,7 @@ pub(super) fn sleep_for(ns: i64) {
         if left <= 0 {
             return;
         }
-        // SAFETY: as above.
+        // SAFETY: on a goroutine that may park, and has thread-locals of its own.
         unsafe { time_sleep(left) };
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn yield_now() -> bool {
 #[inline(never)]
 pub(super) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> bool {
     let Some(ns) = may_park().and_then(|_| time_of_run(clock)) else { return false };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the C library's contract of `clock_gettime`.
     unsafe { time.write(timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }) };
     true
 }
@@ -98,7 +98,7 @@ pub(super) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> boo
 #[inline(never)]
 pub(super) unsafe fn getrandom(buf: *mut c_void, len: usize) {
     if live() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `buf` has `len` bytes, which belong to it.
         fill_from_run(unsafe { slice::from_raw_parts_mut(buf.cast(), len) });
     }
 }

@@ -119,7 +119,7 @@ impl Cancellation {
 /// # Safety
 /// `give_up` is a `G`, which stays until `unlock` has returned.
 unsafe fn end_waiter<G: Fn() -> Option<W>, W: FnOnce()>(give_up: *const (), unlock: &dyn Fn()) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `give_up` is a `G` that stays.
     let wake = unsafe { (*give_up.cast::<G>())() };
     // The woken goroutine takes the lock to leave, so it is released before the wake.
     unlock();

@@ -115,7 +115,7 @@ where
             end_timer(timer);
             result
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller keeps to the contract of with_limit, which ended_by shares.
         Limit::Canceled(cancellation) => unsafe { cancellation.ended_by(give_up, sleep) },
     }
 }

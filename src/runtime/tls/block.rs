@@ -173,7 +173,8 @@ impl Glibc {
                 ptr::write_bytes(at.add(begun), 0, module.size - begun);
             }
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that the block is its own, and that no thread has its thread
+        // pointer.
         unsafe {
             self.forget(tp);
             set_g(tp, gp);

@@ -48,7 +48,7 @@ pub(super) struct Glibc {
 
 // SAFETY: the pointers point to glibc's own data, which is there as long as the process.
 unsafe impl Sync for Glibc {}
-// SAFETY: as above.
+// SAFETY: the pointers point to glibc's own data, which is there as long as the process.
 unsafe impl Send for Glibc {}
 
 /// A key of `pthread_key_create`: glibc's `struct pthread_key_struct`.
@@ -203,7 +203,7 @@ impl Glibc {
         let mut found = Found::new();
         // SAFETY: `each` has the type of such a function, and gets the vector.
         unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `tp` is the thread pointer of a new block.
         let at = |number| unsafe { self.tls_of_module(tp, number) };
         let all = found.len();
         self.modules = found
@@ -217,7 +217,7 @@ impl Glibc {
                 }
             })
             .collect();
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `tp` is the thread pointer of a new block.
         self.generation = (self.modules.len() == all).then_some(unsafe { self.generation_of(tp) });
     }
 

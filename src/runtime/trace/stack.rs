@@ -119,7 +119,7 @@ fn remembered<'a>(mp: &M, key: u64, mut matches: impl FnMut(&Stack) -> bool) -> 
     for known in set.iter() {
         // SAFETY: stacks are never freed.
         if known.key == key && matches(unsafe { &*known.stack }) {
-            // SAFETY: as above.
+            // SAFETY: stacks are never freed.
             return Found::Known(unsafe { (*known.stack).id() });
         }
     }

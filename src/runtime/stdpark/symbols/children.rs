@@ -16,7 +16,7 @@ use crate::runtime::stdpark::gate::may_have_to_park;
 /// As the C library's `fork`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfork() -> pid_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `fork`.
     unsafe { libc::fork() }
 }
 
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn vfork() -> pid_t {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `waitpid`.
     unsafe { wait4(pid, status, options, ptr::null_mut()) }
 }
 
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn waitpid(pid: pid_t, status: *mut c_int, options: c_int)
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `wait4`.
     unsafe {
         if may_have_to_park() {
             return child::wait4(pid, status, options, usage) as pid_t;
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn wait4(pid: pid_t, status: *mut c_int, options: c_int, u
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `waitid`.
     unsafe {
         if may_have_to_park() {
             return child::waitid(kind, id, info, options) as c_int;

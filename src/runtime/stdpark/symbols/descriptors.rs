@@ -39,7 +39,7 @@ pub unsafe extern "C" fn setsockopt(
     len: socklen_t,
 ) -> c_int {
     let args = [fd as usize, level as usize, option as usize, value as usize, len as usize, 0];
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `setsockopt`.
     let ret = unsafe { raw(libc::SYS_setsockopt, args) };
     // A wait depends on time limits, sizes, and protocols on top of a connection.
     if level == libc::SOL_SOCKET || level == libc::IPPROTO_TCP && option == libc::TCP_ULP {
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn setsockopt(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `close`.
     unsafe {
         if live() {
             return live_close(fd);
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 #[inline(never)]
 unsafe fn live_close(fd: RawFd) -> c_int {
     before_close(fd);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `close`.
     let ret = unsafe { raw(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
     after_close(fd);
     result_of(ret) as c_int
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
     let closes = live() && flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0;
     let end = if closes { top().min(last.saturating_add(1)) } else { 0 };
     (first..end).for_each(|fd| before_close(fd as RawFd));
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `close_range`.
     let ret = unsafe { syscall!(SYS_close_range, first, last, flags) } as c_int;
     (first..end).for_each(|fd| after_close(fd as RawFd));
     ret
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `dup`.
     duplicate(fd, unsafe { raw(libc::SYS_dup, [fd as usize, 0, 0, 0, 0, 0]) })
 }
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `dup2`.
     unsafe {
         if old != new {
             return dup3(old, new, 0);
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `dup3`.
     unsafe {
         if live() {
             return live_dup3(old, new, flags);
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 #[cold]
 #[inline(never)]
 unsafe fn live_dup3(old: RawFd, new: RawFd, flags: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of `dup3`.
     unsafe {
         // A call that fails closes nothing.
         if is_waited_for(new) && raw(libc::SYS_fcntl, [old as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) < 0
@@ -148,7 +148,7 @@ unsafe fn live_dup3(old: RawFd, new: RawFd, flags: c_int) -> c_int {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, arg: usize) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `ioctl`.
     let ret = unsafe { raw(libc::SYS_ioctl, [fd as usize, request as usize, arg, 0, 0, 0]) };
     if request == libc::FIONBIO as c_ulong { change(fd, ret) } else { result_of(ret) as c_int }
 }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, arg: usize) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, arg: usize) -> c_int {
     let args = [fd as usize, command as usize, arg, 0, 0, 0];
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `fcntl`.
     unsafe {
         match command {
             libc::F_SETLKW | libc::F_OFD_SETLKW => waiting_call(libc::SYS_fcntl, args) as c_int,

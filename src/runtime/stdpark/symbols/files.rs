@@ -16,7 +16,7 @@ use crate::runtime::stdpark::operation::{hand_on, in_kernel};
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `read`.
     unsafe {
         if may_have_to_park() {
             return file::read(fd, buf, len);
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readv(fd: c_int, buffers: *const iovec, n: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `readv`.
     unsafe {
         if may_have_to_park() {
             return file::readv(fd, buffers, n);
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn readv(fd: c_int, buffers: *const iovec, n: c_int) -> ss
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `write`.
     unsafe {
         if may_have_to_park() {
             return file::write(fd, buf, len);
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn write(fd: c_int, buf: *const c_void, len: size_t) -> ss
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn writev(fd: c_int, buffers: *const iovec, n: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `writev`.
     unsafe {
         if may_have_to_park() {
             return file::writev(fd, buffers, n);
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn writev(fd: c_int, buffers: *const iovec, n: c_int) -> s
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `fsync`.
     unsafe { long_call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
 }
 
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `fdatasync`.
     unsafe { long_call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
 }
 
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn copy_file_range(
     flags: c_uint,
 ) -> ssize_t {
     let args = [from as usize, from_at as usize, to as usize, to_at as usize, len, flags as usize];
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `copy_file_range`.
     unsafe { long_call(libc::SYS_copy_file_range, args) }
 }
 
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn copy_file_range(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, at: *mut off_t, len: size_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `sendfile`.
     unsafe {
         if may_have_to_park() {
             return file::sendfile(to, from, at, len);
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn splice(
     flags: c_uint,
 ) -> ssize_t {
     let args = [from as usize, from_at as usize, to as usize, to_at as usize, len, flags as usize];
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `splice`.
     unsafe { waiting_call(libc::SYS_splice, args) }
 }
 
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn splice(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `flock`.
     unsafe { waiting_call(libc::SYS_flock, [fd as usize, operation as usize, 0, 0, 0, 0]) as c_int }
 }
 
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
 /// As that system call.
 #[inline(always)]
 unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the system call.
     unsafe {
         if may_have_to_park() {
             return on_goroutine(number, &args, hand_on);
@@ -162,7 +162,7 @@ unsafe fn long_call(number: c_long, args: [usize; 6]) -> isize {
 /// As that system call.
 #[inline(always)]
 pub(super) unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the system call.
     unsafe {
         if may_have_to_park() {
             return on_goroutine(number, &args, in_kernel);
@@ -175,6 +175,7 @@ pub(super) unsafe fn waiting_call(number: c_long, args: [usize; 6]) -> isize {
 #[cold]
 #[inline(never)]
 unsafe fn on_goroutine(number: c_long, args: &[usize; 6], how: fn(&dyn Fn() -> isize) -> isize) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the system call, as long_call and waiting_call
+    // require.
     result_of(how(&|| unsafe { raw(number, *args) }))
 }

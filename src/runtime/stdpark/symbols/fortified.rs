@@ -32,7 +32,7 @@ fn check_fds(n: nfds_t, room: size_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __read_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t) -> ssize_t {
     check(len, room);
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `__read_chk`.
     unsafe { files::read(fd, buf, len) }
 }
 
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn __recv_chk(
     flags: c_int,
 ) -> ssize_t {
     check(len, room);
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `__recv_chk`.
     unsafe { sockets::recv(fd, buf, len, flags) }
 }
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn __recvfrom_chk(
     addr_len: *mut socklen_t,
 ) -> ssize_t {
     check(len, room);
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `__recvfrom_chk`.
     unsafe { sockets::recvfrom(fd, buf, len, flags, addr, addr_len) }
 }
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn __recvfrom_chk(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __poll_chk(fds: *mut pollfd, n: nfds_t, ms: c_int, room: size_t) -> c_int {
     check_fds(n, room);
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `__poll_chk`.
     unsafe { polls::poll(fds, n, ms) }
 }
 
@@ -88,6 +88,6 @@ pub unsafe extern "C" fn __ppoll_chk(
     room: size_t,
 ) -> c_int {
     check_fds(n, room);
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `__ppoll_chk`.
     unsafe { polls::ppoll(fds, n, limit, mask) }
 }

@@ -84,7 +84,7 @@ pub unsafe extern "C" fn pselect(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epoll_wait(fd: c_int, events: *mut epoll_event, n: c_int, ms: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `epoll_wait`.
     unsafe { epoll_pwait(fd, events, n, ms, ptr::null()) }
 }
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn epoll_pwait(
     ms: c_int,
     mask: *const sigset_t,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `epoll_pwait`.
     unsafe {
         if may_have_to_park() {
             return polling::epoll_pwait(fd, events, n, ms, mask) as c_int;

@@ -14,7 +14,7 @@ pub unsafe extern "C" fn sigaction(
     action: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `sigaction`.
     unsafe { gate::sigaction(sig, action, old) }
 }
 
@@ -25,7 +25,7 @@ macro_rules! signal_as_in_bsd {
         /// As the C library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(sig: c_int, handler: sighandler_t) -> sighandler_t {
-            // SAFETY: as the caller says.
+            // SAFETY: the program keeps to the C library's contract of this function.
             unsafe { gate::signal(sig, handler, libc::SA_RESTART, true) }
         }
     )*};
@@ -40,7 +40,7 @@ macro_rules! signal_as_in_system_v {
         /// As the C library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(sig: c_int, handler: sighandler_t) -> sighandler_t {
-            // SAFETY: as the caller says.
+            // SAFETY: the program keeps to the C library's contract of this function.
             unsafe { gate::signal(sig, handler, libc::SA_RESETHAND | libc::SA_NODEFER, false) }
         }
     )*};

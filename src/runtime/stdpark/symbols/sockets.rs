@@ -18,7 +18,7 @@ use crate::runtime::stdpark::socket;
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `recv`.
     unsafe {
         if may_have_to_park() {
             return socket::recvfrom(fd, buf, len, flags, ptr::null_mut(), ptr::null_mut());
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn recvfrom(
     addr: *mut sockaddr,
     addr_len: *mut socklen_t,
 ) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `recvfrom`.
     unsafe {
         if may_have_to_park() {
             return socket::recvfrom(fd, buf, len, flags, addr, addr_len);
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn recvfrom(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `recvmsg`.
     unsafe {
         if may_have_to_park() {
             return socket::recvmsg(fd, msg, flags);
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn recvmmsg(
     flags: c_int,
     limit: *mut timespec,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `recvmmsg`.
     unsafe {
         if may_have_to_park() {
             return socket::recvmmsg(fd, msgs, n, flags, limit) as c_int;
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn recvmmsg(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `send`.
     unsafe {
         if may_have_to_park() {
             return socket::sendto(fd, buf, len, flags, ptr::null(), 0);
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn sendto(
     addr: *const sockaddr,
     addr_len: socklen_t,
 ) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `sendto`.
     unsafe {
         if may_have_to_park() {
             return socket::sendto(fd, buf, len, flags, addr, addr_len);
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn sendto(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `sendmsg`.
     unsafe {
         if may_have_to_park() {
             return socket::sendmsg(fd, msg, flags);
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) ->
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmmsg(fd: c_int, msgs: *mut mmsghdr, n: c_uint, flags: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `sendmmsg`.
     unsafe {
         if may_have_to_park() {
             return socket::sendmmsg(fd, msgs, n, flags) as c_int;
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn sendmmsg(fd: c_int, msgs: *mut mmsghdr, n: c_uint, flag
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn accept(fd: c_int, addr: *mut sockaddr, addr_len: *mut socklen_t) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `accept`.
     unsafe {
         if may_have_to_park() {
             return socket::accept4(fd, addr, addr_len, 0) as c_int;
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn accept4(
     addr_len: *mut socklen_t,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `accept4`.
     unsafe {
         if may_have_to_park() {
             return socket::accept4(fd, addr, addr_len, flags) as c_int;
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn accept4(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn connect(fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `connect`.
     unsafe {
         if may_have_to_park() {
             return socket::connect(fd, addr, len) as c_int;
@@ -205,7 +205,7 @@ unsafe extern "C" fn getaddrinfo(
         mem::transmute::<*mut _, Option<Getaddrinfo>>(libc::dlsym(libc::RTLD_NEXT, c"getaddrinfo".as_ptr()))
     };
     let Some(next) = next else { return libc::EAI_SYSTEM };
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `getaddrinfo`.
     let call = || unsafe { next(node, service, hints, found) as isize };
     (if may_have_to_park() { in_kernel(&call) } else { call() }) as c_int
 }

@@ -28,7 +28,7 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the system call.
     unsafe {
         if live() && !is_wake_of_threads(number, a, b) && is_ours(number) {
             return live_call(number, a, b, c, d, e, f);
@@ -63,7 +63,7 @@ unsafe extern "C" fn live_call(
     f: usize,
 ) -> c_long {
     let args = [a, b, c, d, e, f];
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of the system call.
     unsafe {
         let ret = match number {
             libc::SYS_getrandom => return getrandom(pointer(a), b, c as c_uint) as c_long,

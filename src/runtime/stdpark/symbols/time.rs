@@ -21,7 +21,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     request: *const timespec,
     rest: *mut timespec,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `clock_nanosleep`.
     unsafe {
         if time::sleep(clock, flags, request) {
             return 0;
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `nanosleep`.
     unsafe {
         if time::sleep(libc::CLOCK_MONOTONIC, 0, request) {
             return 0;
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn sched_yield() -> c_int {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `clock_gettime`.
     unsafe {
         if exploring() && time::clock_gettime(clock, time) {
             return 0;
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getrandom(buf: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the program keeps to the C library's contract of `getrandom`.
     unsafe {
         // The kernel checks the arguments, and decides how many bytes it returns at once.
         let ret = syscall!(SYS_getrandom, buf, len, flags);

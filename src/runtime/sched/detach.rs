@@ -153,7 +153,8 @@ fn detach(mp: &'static M, pp: &'static P, asked: Asked) {
     pp.ext.detached_from.set(Some(mp));
     pp.ext.trace_marks.left_at(&mp.ext.trace_buffer);
     // Stored last: from here on the P belongs to the thread that changes the status. The store
-    // pairs with that thread's CAS.
+    // pairs with that thread's CAS, in take_from_syscall or exitsyscallfast. SeqCst: see
+    // `P::status`.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     wake_sysmon_from_signal();
 }

@@ -87,10 +87,12 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
         save();
         return;
     };
+    // A hint: entersyscall_sysmon looks again with the lock held. SeqCst: see `Schedt::sysmonwait`.
     if sched().sysmonwait.load(Ordering::SeqCst) {
         systemstack(entersyscall_sysmon);
         save();
     }
+    // SeqCst: see `P::run_safe_point_fn`.
     if pp.run_safe_point_fn.load(Ordering::SeqCst) != 0 {
         systemstack(|| run_safe_point_fn(pp));
         save();
@@ -100,7 +102,7 @@ extern "C" fn gosched_reentersyscall(pc: usize, sp: usize, bp: usize) {
     mp.oldp.set(Some(pp));
     mp.p.set(None);
     // Stored before the look at gcwaiting, both SeqCst. Either this thread sees that the world is
-    // to stop, or the stopper sees this store.
+    // to stop, or the stopper (`take_all_from_syscalls`) sees this store.
     pp.status.store(PSYSCALL, Ordering::SeqCst);
     if sched().gcwaiting.load(Ordering::SeqCst) {
         systemstack(|| entersyscall_gcwait(pp));
@@ -187,7 +189,8 @@ extern "C" fn gosched_entersyscallblock_from(pc: usize, sp: usize, bp: usize) {
     let mp = getm();
     let held = hold_p(mp);
     let Some(gp) = mp.curg.get() else { throw("entersyscallblock: no g") };
-    // Only this goroutine can start the world, so no M could use its P meanwhile.
+    // Only this goroutine can start the world, so no M could use its P meanwhile. SeqCst: see
+    // `Schedt::gcwaiting`.
     if sched().gcwaiting.load(Ordering::SeqCst) && !mp.preemptoff.get().is_null() {
         throw("entersyscallblock: a goroutine blocks while the world is stopped, by itself");
     }
@@ -288,6 +291,7 @@ pub(super) fn exitsyscallfast(mp: &'static M, oldp: Option<&'static P>) -> bool 
     if sched().stopwait.load(Ordering::Relaxed) == FREEZE_STOP_WAIT {
         return false;
     }
+    // The CAS takes the P unless another thread has. SeqCst: see `P::status`.
     if let Some(pp) = oldp
         && pp.status.load(Ordering::Relaxed) == PSYSCALL
         && pp.status.compare_exchange(PSYSCALL, PIDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -377,14 +381,16 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
         }
     }
     // No M is looking for work, and no P is idle that a submitter could wake. So an M with this P
-    // has to look.
+    // has to look. SeqCst: see `Schedt::nmspinning` and `Schedt::npidle`.
     if sched().nmspinning.load(Ordering::SeqCst) + sched().npidle.load(Ordering::SeqCst) == 0
         && let Some(spinning) = Spinning::first()
     {
+        // The M that is started looks at the queues. SeqCst: see `Schedt::needspinning`.
         sched().needspinning.store(0, Ordering::SeqCst);
         return startm(Some(pp), Some(spinning));
     }
     lock(&sched().lock);
+    // SeqCst: see `Schedt::gcwaiting`.
     if sched().gcwaiting.load(Ordering::SeqCst) {
         stopped_for_another(pp);
         unlock(&sched().lock);
@@ -395,7 +401,8 @@ pub(in crate::runtime) fn handoffp(pp: &'static P) {
         unlock(&sched().lock);
         return startm(Some(pp), None);
     }
-    // The last running P must not become idle while no M waits for the network.
+    // The last running P must not become idle while no M waits for the network. SeqCst: see
+    // `Schedt::npidle` and `Schedt::lastpoll`.
     if sched().npidle.load(Ordering::SeqCst) == gomaxprocs() - 1
         && sched().lastpoll.load(Ordering::SeqCst) != 0
     {
@@ -423,6 +430,7 @@ fn timers_are_due(pp: &P) -> bool {
 /// Gives `pp` to the M whose turn it is, if there is one.
 fn hand_to_turn(pp: &'static P) -> bool {
     lock(&sched().lock);
+    // SeqCst: see `Schedt::gcwaiting`.
     let stops = sched().gcwaiting.load(Ordering::SeqCst);
     let turn = if stops { None } else { take_turn() };
     if let Some(mp) = turn {
@@ -497,6 +505,7 @@ pub(super) fn startlockedm(mp: &'static M, gp: &G) {
 /// Stops this M because the world is to be stopped; returns with a P when it runs again. Go's
 /// `gcstopm`.
 pub(super) fn gcstopm(mp: &'static M) {
+    // SeqCst: see `Schedt::gcwaiting`.
     if !sched().gcwaiting.load(Ordering::SeqCst) {
         throw("gcstopm: not waiting for gc");
     }

@@ -104,7 +104,7 @@ pub(crate) fn explore_run<T, R>(
         look_at_end(begun, |seen| look(made, seen))
     });
     let (_, _, held) = hold_with_p();
-    // SAFETY: as above.
+    // SAFETY: with the exploration's P, kept by `held`, and without another reference to the run.
     unsafe { clear(self::run()) };
     set_exploring(false);
     me.ext.number.store(0, Ordering::Relaxed);
@@ -120,7 +120,7 @@ fn look_at_end<R>(begun: i64, look: impl FnOnce(&Seen<'_>) -> R) -> R {
     let end = run.end.take().unwrap_or(End::Done);
     let story = run.story.take().unwrap_or_default();
     let panicked = run.panicked.take();
-    // SAFETY: as above.
+    // SAFETY: with the exploration's P, kept by `held`; no goroutine is made meanwhile.
     let left: Vec<_> = unsafe { alive() }.collect();
     drop(held);
     look(&Seen { end, begun, story: &story, panicked, left: &left })
@@ -143,7 +143,8 @@ unsafe fn clear(run: &mut Run) {
     run.waiter = None;
     run.last = None;
     clock::clear();
-    // SAFETY: as the caller says.
+    // SAFETY: the caller has the exploration's P, as run requires, and makes no goroutine
+    // meanwhile.
     unsafe { forget_made() };
 }
 

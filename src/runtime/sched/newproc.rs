@@ -38,7 +38,7 @@ const SPARE: usize = 4 * size_of::<usize>();
 /// As [`newproc`](crate::proc::newproc), whose caller calls this.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_newproc_from(f: Option<Entry>, arg: *mut c_void, callerpc: usize) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps to the contract of newproc, which newproc_at shares.
     unsafe { newproc_at(f, arg, callerpc) }
 }
 

@@ -278,6 +278,7 @@ unsafe extern "C" fn gosched_m<const CLAIMED: bool>(gp: *mut G) -> ! {
 #[inline(never)]
 pub(crate) unsafe fn gosched_if_busy() {
     let (gp, _) = goroutine();
+    // A hint. SeqCst: see `Schedt::npidle`.
     if gp.preempt.load(Ordering::Relaxed) || sched().npidle.load(Ordering::SeqCst) == 0 {
         // SAFETY: the caller keeps gosched's conditions, as ours are the same.
         unsafe { gosched() }

@@ -171,6 +171,7 @@ pub(in crate::runtime) fn wake_net_poller(when: i64) {
 /// Returns whether an M waits in the poller. If the M would wait there until after `when`, its wait
 /// ends now, and it looks at all timers again.
 pub(super) fn end_longer_poll(when: i64) -> bool {
+    // SeqCst: the caller has noted a timer before, see wake_net_poller.
     let polls = sched().lastpoll.load(Ordering::SeqCst) == 0;
     if polls {
         end_poll_after(when);
@@ -180,7 +181,8 @@ pub(super) fn end_longer_poll(when: i64) -> bool {
 
 /// Ends the poll in progress, unless it ends by `when`.
 fn end_poll_after(when: i64) {
-    // 0 until the poller has noted how long it waits: then this may wake it in vain.
+    // 0 until the poller has noted how long it waits: then this may wake it in vain. SeqCst: see
+    // `Schedt::poll_until`.
     let poller_poll_until = sched().poll_until.load(Ordering::SeqCst);
     if poller_poll_until == 0 || poller_poll_until > when {
         netpoll_break();
@@ -195,6 +197,7 @@ fn end_poll_after(when: i64) {
 /// and `loom` checks that, too.
 pub(in crate::runtime) fn wake_net_poller_from_outside() {
     let mp = acquirem();
+    // SeqCst: the caller has counted the wait before, see `Schedt::lastpoll`.
     if mp.is_none_or(|mp| mp.p().is_none()) && sched().lastpoll.load(Ordering::SeqCst) != 0 {
         wakep();
     }
@@ -205,6 +208,7 @@ pub(in crate::runtime) fn wake_net_poller_from_outside() {
 /// waits in the poller.
 #[inline(always)]
 pub(in crate::runtime) fn worth_polling() -> bool {
+    // SeqCst: see `Schedt::lastpoll`.
     netpollinited() && netpoll_any_waiters() && sched().lastpoll.load(Ordering::SeqCst) != 0
 }
 
@@ -265,6 +269,8 @@ pub(super) fn poll_or_stop(
         poll_until = check_timers_no_p(procs, poll_until);
     }
     let to_poll = netpollinited() && (netpoll_any_waiters() || poll_until != 0);
+    // SeqCst: the swap comes before the look at the waits below, and pairs with wake_net_poller and
+    // netpoll_adjust_waiters. See `Schedt::lastpoll`.
     if to_poll && sched().lastpoll.swap(0, Ordering::SeqCst) != 0 {
         sched().poll_until.store(poll_until, Ordering::SeqCst);
         if !mp.p.is_null() {
@@ -281,6 +287,8 @@ pub(super) fn poll_or_stop(
             _ => (poll_until - nanotime()).max(0),
         };
         let (list, delta) = netpoll(delay);
+        // In this order: a thread that finds a 0 in `lastpoll` then finds no time of an earlier
+        // poll.
         sched().poll_until.store(0, Ordering::SeqCst);
         sched().lastpoll.store(nanotime(), Ordering::SeqCst);
         lock(&sched().lock);

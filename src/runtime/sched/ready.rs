@@ -108,6 +108,7 @@ pub(super) fn inject_runnable(q: &GQueue, mut qsize: i32) {
     };
     let global = GQueue::default();
     let mut n = 0;
+    // A hint: as many as idle P's go to the global queue. SeqCst: see `Schedt::npidle`.
     while n < sched().npidle.load(Ordering::SeqCst)
         && let Some(gp) = q.pop()
     {

@@ -231,6 +231,7 @@ fn explored(mp: &'static M, pp: &'static P) -> Explored {
 /// `fork`.
 #[cold]
 fn stop_as_asked(mp: &'static M, pp: &'static P) {
+    // SeqCst: see `Schedt::gcwaiting`.
     if sched().gcwaiting.load(Ordering::SeqCst) {
         gcstopm(mp);
     } else {
@@ -255,7 +256,7 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
     }
     let mut poll_until = nobarrier_wake_time(pp);
     // At most half as many M's spin as P's are busy. With many P's and little to do, more would
-    // only burn time.
+    // only burn time. Hints; SeqCst: see `Schedt::npidle` and `Schedt::nmspinning`.
     let busy = gomaxprocs() - sched().npidle.load(Ordering::SeqCst);
     if mp.spinning.get() || 2 * sched().nmspinning.load(Ordering::SeqCst) < busy {
         if !mp.spinning.get() {
@@ -321,6 +322,7 @@ pub(crate) fn sched_enable_user(enable: bool) {
     }
     unlock(&sched().lock);
     for _ in 0..n {
+        // A hint: startm looks again. SeqCst: see `Schedt::npidle`.
         if sched().npidle.load(Ordering::SeqCst) == 0 {
             break;
         }

@@ -80,12 +80,14 @@ use crate::runtime::sched::poll::{check_timers_no_p, end_longer_poll, worth_poll
 /// work was submitted. Go's `wakep`.
 #[inline]
 pub(in crate::runtime) fn wakep() {
-    // Comes after the caller's CAS on runnext, its use of sched.lock, or its note of a timer.
+    // Comes after the caller's CAS on runnext, its use of sched.lock, or its note of a timer. Pairs
+    // with the decrement in `stop_spinning`, before the looks in drop_p. SeqCst: see
+    // `Schedt::nmspinning`.
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
         return;
     }
     // No P is idle, and the next M that lets its P go was told to look again: wakep_slow would only
-    // tell it again.
+    // tell it again. SeqCst: see `Schedt::npidle` and `Schedt::needspinning`.
     if sched().npidle.load(Ordering::SeqCst) == 0 && sched().needspinning.load(Ordering::SeqCst) == 1 {
         return;
     }
@@ -138,12 +140,14 @@ pub(super) fn resetspinning(mp: &M) {
     if mp.spinning.get() {
         mp.stop_spinning();
     }
+    // Comes after the decrement in stop_spinning, and before the looks below: the first race above.
     if sched().nmspinning.load(Ordering::SeqCst) != 0 {
         // Another M spins, and looks before it gives up, so wakep would wake no M. The lock isn't
         // taken for that, as all M's would want it.
         return;
     }
-    // If no P is idle, wakep only makes the next M that lets a P go look again.
+    // If no P is idle, wakep only makes the next M that lets a P go look again. SeqCst: see
+    // `Schedt::npidle`.
     let nobody = sched().npidle.load(Ordering::SeqCst) == 0;
     // worth_polling: goroutines wait for descriptors, and no M polls and would find them.
     if surely || nobody || worth_polling() || is_work_left(procs()) || is_timer_left(procs()) {
@@ -194,6 +198,7 @@ pub(super) fn drop_p(mp: &'static M, pp: &'static P, procs: &Procs) -> Dropped {
         unlock(&sched().lock);
         return Dropped::Again;
     }
+    // SeqCst: see `Schedt::needspinning`.
     if !mp.spinning.get() && sched().needspinning.load(Ordering::SeqCst) == 1 {
         // The second race above: a submitter wanted this P when it wasn't idle yet.
         mp.become_spinning();

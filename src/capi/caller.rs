@@ -77,7 +77,7 @@ extern "C" fn gosched_gogo_of_null() -> ! {
 /// `address` is NULL, or the address of a `T` that stays as long as the result is used.
 #[inline(always)]
 pub(super) unsafe fn need<'a, T>(function: &str, argument: &str, address: *const T) -> &'a T {
-    // SAFETY: the caller's.
+    // SAFETY: the caller says that `address` is NULL or the address of a `T` that stays.
     unsafe { address.as_ref() }.unwrap_or_else(|| null(function, argument))
 }
 
@@ -87,7 +87,7 @@ pub(super) unsafe fn need<'a, T>(function: &str, argument: &str, address: *const
 /// `gp` is NULL, or a goroutine's address. G's are never freed.
 #[inline(always)]
 pub(super) unsafe fn need_g(function: &str, gp: *const G) -> &'static G {
-    // SAFETY: the caller's.
+    // SAFETY: the caller says that `gp` is NULL or a goroutine's address, and G's are never freed.
     unsafe { need(function, "g", gp) }
 }
 

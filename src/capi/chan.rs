@@ -289,7 +289,8 @@ unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: 
     if received == Received::Empty
         && let Some(_guest) = guest()
     {
-        // SAFETY: as above.
+        // SAFETY: `elem` is NULL or a place for a value of the channel's size; the channel isn't
+        // freed meanwhile.
         return unsafe { chanrecv(chan, elem, true) }.into();
     }
     received.into()
@@ -376,7 +377,7 @@ unsafe fn select(scases: &[Scase], nsends: usize, block: bool) -> Chosen {
         unsafe { selectgo(scases, &mut order[..2 * n], nsends, block) }
     } else {
         let mut order = with_room(|| vec![0; 2 * n]);
-        // SAFETY: as above.
+        // SAFETY: the cases are what selectgo asks for, as the caller says.
         let chosen = unsafe { selectgo(scases, &mut order, nsends, block) };
         with_room(|| drop(order));
         chosen

@@ -270,7 +270,7 @@ unsafe extern "C" fn gosched_run_impl(
     arg: *mut c_void,
     result: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: as the program says.
+    // SAFETY: the program keeps to the contract of `gosched_run`.
     unsafe { run_on(MAIN_KIND, main, arg, result) }
 }
 
@@ -280,7 +280,7 @@ unsafe extern "C" fn gosched_run_copying_impl(
     arg: *mut c_void,
     result: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: as the program says.
+    // SAFETY: the program keeps to the contract of `gosched_run_copying`.
     unsafe { run_on(StackKind::Copying, main, arg, result) }
 }
 

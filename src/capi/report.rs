@@ -154,7 +154,7 @@ unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, Utf8Error> {
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `text` is a string that stays as long as the result.
     unsafe { CStr::from_ptr(text) }.to_str().map(Some)
 }
 

@@ -175,7 +175,8 @@ unsafe fn semaphore<'a>(function: &str, addr: *mut u32) -> &'a AtomicU32 {
     if addr.is_null() {
         null(function, "addr");
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `addr` is an aligned number that stays, and that only atomics
+    // change.
     unsafe { AtomicU32::from_ptr(addr) }
 }
 

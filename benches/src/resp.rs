@@ -1,5 +1,5 @@
-//! Redis-like servers: the protocol and the store, which the servers share, and their clients, which
-//! `redis-benchmark` runs.
+//! Redis-like servers: the protocol and the store, which the servers share, and their clients,
+//! which `redis-benchmark` runs.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -45,7 +45,8 @@ fn request(bytes: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     (at <= bytes.len()).then_some((words, at))
 }
 
-/// Returns the number in the line at `at`, which begins with `kind`, and where the next line begins.
+/// Returns the number in the line at `at`, which begins with `kind`, and the start of the next
+/// line.
 fn number(bytes: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
     let line = bytes.get(at..)?;
     let end = line.iter().position(|&byte| byte == b'\r')?;
@@ -85,7 +86,8 @@ pub fn clients(args: &Args, workload: &str, server: SocketAddr, connections: usi
     let output = command.output().expect("redis-benchmark is installed");
     let cpu = cpu_time() - before;
     let text = String::from_utf8(output.stdout).unwrap();
-    // "SET","per second","average","least","median","95th","99th percentile","most", in milliseconds
+    // Each line has: name, requests per second, and in milliseconds the average, the least, the
+    // median, the 95th and the 99th percentile, and the most.
     let rows: Vec<Vec<f64>> = text.lines().filter_map(numbers).collect();
     assert_eq!(rows.len(), 2, "{text}");
     let mean = |of: fn(&[f64]) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / 2.0;

@@ -84,8 +84,9 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the median of the rounds' ratios: of gosched to tokio for servers, otherwise to Go, or
-    /// to corosensei for workloads that Go lacks. A row that is a ratio itself is returned as it is.
+    /// Returns the median of the rounds' ratios: of gosched to tokio for servers, otherwise to Go,
+    /// or to corosensei for workloads that Go lacks. A row that is a ratio itself is returned as it
+    /// is.
     fn ratio(&self, name: &str, unit: &str, rounds: &[Vec<Outcome>]) -> Option<f64> {
         if unit == "ratio" {
             return ours_median(name, rounds);

@@ -4,8 +4,8 @@
 //! The first client sends a message. When all have it, the first client sends the next one. All
 //! clients run on one thread. Once all are connected and warm, the program prints a line `begun`.
 //! At the end it prints a line with the number of messages that clients have got since then, the
-//! time that they took, and the 99th percentile of the time from a message's sending until a client
-//! has the message, both in nanoseconds.
+//! time that they took, and the 99th percentile of their delays, both in nanoseconds. A delay is
+//! the time from the sending of a message until a client has it.
 
 use std::env;
 use std::io::{ErrorKind, Read};

@@ -25,7 +25,7 @@ use crate::runtime::sched::ready::injectglist;
 use crate::runtime::sched::wake::{wake_or_owe, wakep};
 
 /// How many times a thief visits all P's.
-const STEAL_TRIES: u32 = 4;
+pub(super) const STEAL_TRIES: u32 = 4;
 
 /// What [`check_timers`] has found.
 pub(super) struct Checked {
@@ -106,14 +106,14 @@ pub(super) enum Stolen {
     },
 }
 
-/// Takes work from another P, visiting the P's in a random order; `pp`, which `mp` has, has no
-/// work. Only the last round also runs their timers, and takes a `runnext`, which its owner would
-/// run next. Go's `stealWork`.
-pub(super) fn steal_work(mp: &M, pp: &'static P) -> Stolen {
+/// Takes work from another P, visiting the P's in a random order in each of `tries` rounds; `pp`,
+/// which `mp` has, has no work. Only the last round also runs their timers, and takes a `runnext`,
+/// which its owner would run next. Go's `stealWork`.
+pub(super) fn steal_work(mp: &M, pp: &'static P, tries: u32) -> Stolen {
     let procs = procs();
     let (mut now, mut poll_until, mut ran_timer) = (0, 0, false);
-    for i in 0..STEAL_TRIES {
-        let steal_timers_or_run_next_g = i == STEAL_TRIES - 1;
+    for i in 0..tries {
+        let steal_timers_or_run_next_g = i == tries - 1;
         let mut order = procs.steal_order.start(cheaprand());
         while !order.done() {
             let p2 = procs.allp[order.position() as usize];

@@ -24,7 +24,9 @@ use crate::runtime::p::stop::{asked_to_stop, end_if_forked, run_safe_point_fn};
 use crate::runtime::p::timer_heap::nobarrier_wake_time;
 use crate::runtime::sched::detach::leave_m;
 use crate::runtime::sched::entersyscall::{gcstopm, let_turn, startlockedm, stoplockedm};
-use crate::runtime::sched::poll::{Stolen, check_own_timers, earlier, poll_now, poll_or_stop, steal_work};
+use crate::runtime::sched::poll::{
+    STEAL_TRIES, Stolen, check_own_timers, earlier, poll_now, poll_or_stop, steal_work,
+};
 use crate::runtime::sched::wake::{Dropped, drop_p, pay_wakes, wakep};
 
 /// One round of the scheduler: finds a goroutine and runs it. Go's `schedule`.
@@ -262,7 +264,7 @@ fn look_further(mp: &'static M, pp: &'static P) -> Option<(&'static G, bool)> {
         if !mp.spinning.get() {
             mp.become_spinning();
         }
-        match steal_work(mp, pp) {
+        match steal_work(mp, pp, STEAL_TRIES) {
             Stolen::Work(gp, inherit_time) => return Some((gp, inherit_time)),
             Stolen::Again => return None,
             Stolen::Nothing { poll_until: others } => poll_until = earlier(poll_until, others),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::str;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 
 use crate::echo::more_descriptors;
 use crate::{Args, cpu_time};
@@ -19,7 +19,7 @@ pub const WORKLOADS: [(&str, usize, usize); 4] =
 pub const CHUNK: usize = 16 << 10;
 
 /// The values that the clients have set.
-static STORE: Mutex<Option<HashMap<Vec<u8>, Vec<u8>>>> = Mutex::new(None);
+static STORE: LazyLock<Mutex<HashMap<Vec<u8>, Vec<u8>>>> = LazyLock::new(Mutex::default);
 
 /// Answers the requests at the front of `input`, as far as they are complete: takes them away, and
 /// appends the answers to `output`.
@@ -58,10 +58,10 @@ fn number(bytes: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
 fn execute(words: &[&[u8]], output: &mut Vec<u8>) {
     match words {
         [b"SET", key, value] => {
-            STORE.lock().unwrap().get_or_insert_default().insert(key.to_vec(), value.to_vec());
+            STORE.lock().unwrap().insert(key.to_vec(), value.to_vec());
             output.extend(b"+OK\r\n");
         }
-        [b"GET", key] => match STORE.lock().unwrap().get_or_insert_default().get(*key) {
+        [b"GET", key] => match STORE.lock().unwrap().get(*key) {
             Some(value) => {
                 output.extend(format!("${}\r\n", value.len()).as_bytes());
                 output.extend(value);

@@ -26,7 +26,7 @@ pub fn run(args: &Args) {
 }
 
 /// Starts a server that runs until the process ends.
-pub fn serve<R: Send + 'static>(answer: fn(TcpStream) -> R) -> SocketAddr {
+pub fn serve<R: Send + 'static>(answer: impl Fn(TcpStream) -> R + Copy + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     go(move || {

@@ -1,7 +1,5 @@
 //! A WebSocket server that sends each message to all its clients: two goroutines for each.
 
-use std::net::SocketAddr;
-
 use gosched::chan::{Receiver, Sender, bounded};
 use gosched::net::TcpStream;
 use gosched::sync::Mutex;
@@ -15,7 +13,7 @@ use crate::echo::serve;
 
 pub fn run(args: &Args) {
     if args.names(WORKLOAD.0) {
-        let server: SocketAddr = serve(converse);
+        let server = serve(converse);
         blocking(|| clients(args, server));
     }
 }

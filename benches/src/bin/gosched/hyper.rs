@@ -23,17 +23,17 @@ use crate::echo::serve;
 pub fn run(args: &Args) {
     for (workload, connections, wait) in HYPER {
         if args.names(workload) {
-            let server = serve(if wait.is_zero() { converse::<0> } else { converse::<5> });
+            let server = serve(move |stream| converse(stream, wait));
             blocking(|| clients(args, workload, server, connections));
         }
     }
 }
 
-fn converse<const MILLISECONDS: u64>(stream: TcpStream) {
+fn converse(stream: TcpStream, wait: Duration) {
     stream.set_nodelay(true).unwrap();
     let hello = service_fn(|_: Request<Incoming>| async {
-        if MILLISECONDS > 0 {
-            sleep(Duration::from_millis(MILLISECONDS));
+        if !wait.is_zero() {
+            sleep(wait);
         }
         let response = Response::builder().header("content-type", "text/plain");
         Ok::<_, Infallible>(response.body(Full::new(Bytes::from_static(HELLO))).unwrap())

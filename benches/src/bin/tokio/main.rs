@@ -43,14 +43,13 @@ fn main() {
     }
     for (workload, connections) in http::WORKLOADS {
         if args.names(workload) {
-            http::clients(&args, workload, runtime.block_on(serve(converse::<0>)), connections);
+            let server = serve(|stream| converse(stream, Duration::ZERO));
+            http::clients(&args, workload, runtime.block_on(server), connections);
         }
     }
     for (workload, connections, wait) in http::HYPER {
         if args.names(workload) {
-            let server = async {
-                if wait.is_zero() { serve(converse::<0>).await } else { serve(converse::<5>).await }
-            };
+            let server = serve(move |stream| converse(stream, wait));
             http::clients(&args, workload, runtime.block_on(server), connections);
         }
     }
@@ -81,11 +80,11 @@ async fn echo(mut stream: TcpStream) {
 }
 
 /// hyper's HTTP server.
-async fn converse<const MILLISECONDS: u64>(stream: TcpStream) {
+async fn converse(stream: TcpStream, wait: Duration) {
     stream.set_nodelay(true).unwrap();
     let hello = service_fn(|_: Request<Incoming>| async {
-        if MILLISECONDS > 0 {
-            sleep(Duration::from_millis(MILLISECONDS)).await;
+        if !wait.is_zero() {
+            sleep(wait).await;
         }
         let response = Response::builder().header("content-type", "text/plain");
         response.body(Full::new(Bytes::from_static(http::HELLO)))

@@ -4,7 +4,7 @@ use crate::accesses::{Access, Accesses};
 use crate::guide::{self, PATH, entries, go_file, links};
 use crate::markdown::names;
 use crate::places::ADDED;
-use crate::repository::{absolute, read};
+use crate::repository::read;
 use crate::sources::{SOURCES, owner_and_name};
 use crate::structs::{in_source, in_table};
 use crate::tables::{rows, snake_case, type_name};
@@ -98,15 +98,6 @@ fn fields_are_used_as_it_says() {
             }
         }
     }
-    none(&wrong);
-}
-
-#[test]
-fn files_are_there() {
-    let text = read(PATH);
-    let missing = |path: &String| !absolute(path).exists();
-    let wrong: Vec<String> =
-        links(&text).into_iter().filter(missing).map(|path| path + " doesn't exist").collect();
     none(&wrong);
 }
 

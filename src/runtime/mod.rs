@@ -14,7 +14,7 @@
 //! | `report` | fatal errors, stacks of goroutines, schedtrace, metrics |
 //! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
 //! | `chan`, `sema`, `pollwait`, `stdpark` | waiting: channels without types, semaphores, descriptors, std's own waits |
-//! | `time`, `stack`, `signal` | timers that are set; stacks that move; the signal handler |
+//! | `time`, `stack`, `signal` | setting timers; moving stacks; the signal handler |
 //! | `sched` | `newproc`, `schedule`, `findRunnable`, park, ready, `goexit`, system calls, coroutines |
 //! | `explore` | explorations: the choice of the next goroutine, and the clock |
 //! | `prof` | the data of profiles: waits of goroutines for each other, samples of threads |
@@ -44,8 +44,9 @@
 //! - A room uses rooms on lower floors. A test reads every path and fails on one that goes up,
 //!   unless it is in the table below.
 //! - A room that has to call a function of a higher floor gets that function as a value. `throw`
-//!   calls the reporter that `start` registers; a new M runs its `mstartfn`; a park calls its
-//!   `unlockf`; a timer calls its `f`; an embedder has hooks, and a tracer gets events.
+//!   calls the reporter that `start` registers. A new M runs its `mstartfn`, a park calls its
+//!   `unlockf`, and a timer calls its `f`. An embedder sets hooks, and a tracer is called with
+//!   events.
 //! - Assembly calls Rust by symbol. `gosched_newstack`, `gosched_goexit0`, `gosched_mstart0` and so
 //!   on are in the rooms to which they belong, not in `arch`.
 //!
@@ -66,15 +67,17 @@
 //! - Code on g0 never unwinds and never parks. An error there is a `throw`.
 //! - Code on a goroutine may be on a stack of 2 KiB. Code that allocates, prints or asks for the
 //!   time runs `with_room`, and a function that the program calls directly begins with a check.
-//! - A goroutine that parks may go on on another thread. So it looks up its M and P again, and
-//!   keeps nothing that comes from a thread-local, because not every goroutine has thread-locals of
-//!   its own.
+//! - A goroutine that parks may go on on another thread. So after a park it looks up its M and P
+//!   again. It keeps nothing that comes from a thread-local across a park, because not every
+//!   goroutine has thread-locals of its own.
 //! - While `m.locks` isn't 0, that is, between `acquirem` and `releasem` and under each runtime
-//!   lock, the goroutine keeps its M and its P. Otherwise a signal may take its P at any
-//!   instruction (`sched/detach.rs`). So `m.p` is read by `Held` or `M::p`, and code on g0
+//!   lock, the goroutine keeps its M and its P. At other times a signal may take its P at any
+//!   instruction (`sched/detach.rs`). So code reads `m.p` by `Held` or `M::p`, and code on g0
 //!   tolerates that there is no P.
 //!
 //! # Arrows up
+//!
+//! Each row is an exception to the second rule above. An empty table means that there is none.
 //!
 //! | from | to | why |
 //! | --- | --- | --- |

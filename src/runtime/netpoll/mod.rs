@@ -1,6 +1,6 @@
-//! The half of the poller that doesn't park: descriptors, and the kernel's events for them. Go's
-//! `netpoll_epoll.go`, and the half of `netpoll.go` that the scheduler calls. The half that parks
-//! is `pollwait`.
+//! The half of the poller that doesn't park: descriptors, and the kernel's events for them. It is
+//! Go's `netpoll_epoll.go`, and the part of `netpoll.go` that the scheduler calls. The half that
+//! parks is `pollwait`.
 //!
 //! ```text
 //!     a goroutine   read: EAGAIN -> poll_runtime_poll_wait -> parks, its G in pd.rg           pollwait
@@ -10,22 +10,22 @@
 //! A descriptor is registered once, for reading and writing, and edge-triggered: the kernel reports
 //! when it *becomes* ready. So a goroutine tries before it waits, and again afterwards.
 //!
-//! No M is dedicated to polling. An M that finds nothing else to run sleeps in `netpoll`, one M at
-//! a time, at most until the next timer is due. An M that looks for work polls without waiting. If
-//! all M's are busy, sysmon polls every 10 ms. `sched.lastpoll` is 0 while an M sleeps here, and
-//! `sched.poll_until` is then the end of that sleep.
+//! No M is dedicated to polling. One M at a time sleeps in `netpoll`: an M that finds nothing else
+//! to run, at most until the next timer is due. Another M that looks for work polls without
+//! waiting. If all M's are busy, sysmon polls every 10 ms. `sched.lastpoll` is 0 while an M sleeps
+//! here, and `sched.poll_until` is then the end of that sleep.
 //!
 //! - The poller is made with the first timer or descriptor. Until then `lastpoll` is 0, as if an M
-//!   polled, so a program without timers wakes no M to poll. (Go sets it when the scheduler
-//!   starts.)
+//!   polled, so a program without timers and descriptors wakes no M to poll. (Go sets it when the
+//!   scheduler starts.)
 //! - Timers need no epoll. If there can be no epoll instance, because the process has no descriptor
 //!   left, an M sleeps on a futex until the next timer is due. The first descriptor that is opened
 //!   tries to make the epoll instance again, and fails if that fails.
 //! - `netpoll` makes no goroutine ready. It returns a list; the caller makes the goroutines ready
-//!   and then subtracts them from the number of waiters. A call with a limit other than 0 is made
-//!   without a P.
-//! - A `PollDesc`'s memory stays a `PollDesc` forever, since the kernel has its address. `fdseq`
-//!   tells the events of an earlier use apart.
+//!   and then subtracts them from the number of waiters. A call that may wait, with a limit other
+//!   than 0, is made without a P.
+//! - A `PollDesc`'s memory stays a `PollDesc` forever, because the kernel has its address. `fdseq`
+//!   tells events of an earlier use from those of this use.
 //!
 //! # Files
 //!

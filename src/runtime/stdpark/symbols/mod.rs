@@ -2,11 +2,12 @@
 //! function does, and sets errno, but parks a goroutine that would block its thread, if the
 //! goroutine may park.
 //!
-//! - A call that doesn't come from a goroutine, or comes while no wait parks, is a few instructions
-//!   and the system call. The part for goroutines is a separate function, elsewhere in the room, so
-//!   other callers don't save registers for it.
+//! - A call that doesn't come from a goroutine, or comes before waits park, costs a few
+//!   instructions and the system call. The part for goroutines is a separate function, elsewhere in
+//!   the room, so other callers don't save registers for it.
 //! - A parked call doesn't end with `EINTR`.
-//! - The C library's functions are points at which `pthread_cancel` ends a thread. These aren't.
+//! - The C library's functions are points at which `pthread_cancel` ends a thread. The functions
+//!   here aren't.
 //!
 //! # Files
 //!

@@ -14,8 +14,8 @@
 //! .unwrap();
 //! ```
 //!
-//! They wrap std's handles, and share std's buffers: the outputs of `println!` and of [`stdout`]
-//! come out in order. But `println!` into a full pipe holds up a P until the P is
+//! The handles here wrap std's handles, and share std's buffers: the outputs of `println!` and of
+//! [`stdout`] come out in order. But `println!` into a full pipe holds up a P until the P is
 //! [taken](crate::proc::preemption), and so does a read from [`std::io::stdin`] while there is
 //! nothing to read.
 //!

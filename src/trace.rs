@@ -29,16 +29,17 @@
 //! own [`Task`]s, [`region`]s and [`log`]s. A goroutine's name in the trace is that of
 //! [`Builder::name`](crate::Builder::name), or the function that it begins with.
 //!
-//! `GODEBUG=tracefile=PATH` traces a program that has no code for it, from its first `run` until
-//! that returns. [`FlightRecorder`] keeps the last seconds in memory. With
-//! `GODEBUG=tracecrash=PATH` the last seconds are written when the program ends with a fatal error.
+//! `GODEBUG=tracefile=PATH` traces a program that has no code for tracing, from the beginning of
+//! its first `run` until that `run` returns. [`FlightRecorder`] keeps the last seconds in memory.
+//! With `GODEBUG=tracecrash=PATH` the last seconds are written when the program ends with a fatal
+//! error.
 //!
 //! # What isn't as in Go
 //!
 //! A goroutine that [runs without a P](crate::set_max_detached) is shown in a system call for that
-//! time. Where it blocks, it has for a moment a P with the number 1,048,576. A stack has the frames
-//! of inlined functions only if the program has debug information. Stacks of a stripped program are
-//! only addresses.
+//! time. When such a goroutine blocks, it is shown for a moment on a P with the number 1,048,576. A
+//! stack has the frames of inlined functions only if the program has debug information. Stacks of a
+//! stripped program are only addresses.
 
 use std::fmt;
 use std::io;

@@ -1,17 +1,17 @@
-//! What C programs call, by `include/gosched.h`. A Rust program has
-//! [`proc`](crate::proc) and [`chan::hchan`](crate::chan::hchan), which are the same.
+//! The functions that C programs call, by `include/gosched.h`. A Rust program has
+//! [`proc`](crate::proc) and [`chan::hchan`](crate::chan::hchan), which do the same.
 //!
-//! The header begins with what there is to know: the kinds of stack, the rules for code on a
-//! copying one, and how to compile and link. `examples/c/primes.c` is a program.
+//! The head of the header explains the kinds of stack, the rules for code on a copying stack, and
+//! how to compile and link. `examples/c/primes.c` is a program.
 //!
-//! Each function is a stub in `asm/*/entry.S`. It makes sure of its stack while the arguments are
-//! still in registers and no Rust frame exists, and then goes on in a Rust function, which has the
-//! same name with `_impl` behind it. (A few that need almost no stack, such as `gosched_getg`, are
-//! whole in the assembly.)
+//! Each function is a stub in `asm/*/entry.S`. The stub makes sure that the stack has room, while
+//! the arguments are still in registers and no Rust frame exists. Then it goes on in a Rust
+//! function, which has the same name with `_impl` behind it. (A few functions that need almost no
+//! stack, such as `gosched_getg`, are whole in the assembly.)
 //!
-//! What may park or allocate in them follows the rules of the raw face. Nothing here unwinds into
-//! C: what can fail returns an errno value or an [`OpResult`], and what C must not do is a fatal
-//! error.
+//! A function that may park or allocate follows the rules of the raw face. No function unwinds into
+//! C. A function that can fail returns an errno value or an [`OpResult`], and a call that C must
+//! not make is a fatal error.
 //!
 //! # Files
 //!
@@ -19,7 +19,7 @@
 //! | --- | --- |
 //! | `goroutine.rs` | goroutines, as programs use them |
 //! | `port.rs` | goroutines, as a port uses them |
-//! | `fatal.rs` | what a port says in reports |
+//! | `fatal.rs` | fatal errors and panics of a port, for reports |
 //! | `chan.rs` | channels and select |
 //! | `world.rs` | a goroutine's state; all goroutines and all P's: stopping, suspending, scanning |
 //! | `hooks.rs` | a ported runtime's hooks; what a compiler knows about its code |

@@ -1,18 +1,19 @@
-//! Goroutines, safely: starting the runtime, making one from a closure, getting its result, asking
-//! about oneself.
+//! The safe face of goroutines: it starts the runtime, makes a goroutine from a closure, returns
+//! the closure's result, and answers questions about the running goroutine.
 //!
-//! A closure runs on a fixed stack, which never moves: it may keep pointers to its locals anywhere.
-//! It waits for its start, and its result for the handle, in the slot of the goroutine's home page,
-//! or in a box if it is too large for that.
+//! A closure runs on a fixed stack, which never moves, so the closure may keep pointers to its
+//! locals anywhere. Until the goroutine starts, the closure is in the slot of the goroutine's home
+//! page. Its result waits there for the handle. A closure or a result that is too large for the
+//! slot is in a box.
 //!
 //! - A panic unwinds to the base of its goroutine, and `join` returns it. `run` resumes the main
 //!   goroutine's panic in the caller. `goexit` unwinds, too.
 //! - A goroutine has thread-locals of its own, so it may do what a thread may. Nothing here is
 //!   `unsafe`, except functions that make goroutines share the thread-locals of their threads, and
 //!   `labels_of`, which is for tracers.
-//! - An operation waits on a goroutine. A thread that isn't one becomes one during the wait, in
-//!   which no code of the program is called. Inside of `blocking`, and before the first `run`, the
-//!   operation panics, with a message that says so.
+//! - An operation waits on a goroutine. A thread that isn't a goroutine becomes one during the
+//!   wait, and calls no code of the program then. Inside of `blocking`, and before the first `run`,
+//!   the operation panics, with a message that says so.
 //!
 //! # Files
 //!

@@ -1,5 +1,5 @@
-//! Runs other programs. Only goroutines wait for their ends and their pipes, and no threads. Go's
-//! `os/exec`.
+//! Runs other programs. A goroutine that waits for a program's end or for its pipes holds no
+//! thread. Go's `os/exec`.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -28,7 +28,7 @@
 //! | --- | --- | --- |
 //! | get what it writes | `exec.Command(..).Output()` | [`Command::output`] |
 //! | kill it if that takes too long | `exec.CommandContext(ctx, ..).Output()` | `ctx.with_mut(&mut command).output()` |
-//! | wait no longer, and decide then | | `ctx.with_mut(&mut child).wait()` |
+//! | stop waiting, and decide what to do | | `ctx.with_mut(&mut child).wait()` |
 //! | write to it, and read from it | `StdinPipe`, `StdoutPipe` | [`Child::stdin`], [`Child::stdout`] |
 //!
 //! When a program is started, a thread waits in [`blocking`](crate::blocking) until the kernel has

@@ -1,4 +1,4 @@
-//! Processors: the P's of M's, their run queues, and their timers. A part of Go's `proc.go`.
+//! Processors: the P's that M's take, their run queues, and their timers. A part of Go's `proc.go`.
 //!
 //! A P is the right to run goroutines; there are GOMAXPROCS of them. The tail of a P's run queue,
 //! its free lists and its caches belong to the P's owner alone. The owner is the M in `p.m`. An
@@ -9,8 +9,8 @@
 //!   of the two masks, are read without it, as a hint.
 //! - A run queue is filled by its owner and emptied by anyone. Functions of a `Local` are for the
 //!   owner, and functions of a `Steal` for everybody.
-//! - The table of P's is replaced and never changed, with the world stopped. An M that has let its
-//!   P go keeps the table that it read before, where Go takes snapshots of `allp`.
+//! - The table of P's is never changed. It is replaced with the world stopped. An M that has let
+//!   its P go keeps the table that it read before, where Go takes snapshots of `allp`.
 //! - Taking a P off the idle list wakes sysmon, if sysmon sleeps because no P was in use.
 //!
 //! # Files

@@ -1,4 +1,4 @@
-//! The execution trace: Go's `trace.go` and `trace2*.go`, in its format of Go 1.23.
+//! The execution trace, as in Go's `trace.go` and `trace2*.go`. Its file format is that of Go 1.23.
 //!
 //! In Go each thread writes events as they happen into a buffer of its own, and the reader of the
 //! trace finds their order. So the events must contain enough to order them, and all threads must
@@ -21,8 +21,9 @@
 //!   so far behind that 64 MiB of records wait, threads that record wait for the trace's thread for
 //!   a while (`buffer.rs`). If that doesn't help, because the program's writer is slow, the trace
 //!   ends with an error.
-//! - The recorder uses nothing that a goroutine might hold. Its memory comes from the kernel.
-//! - A lock protects the writer. The trace's thread holds the lock as long as it works, other
+//! - The recorder takes no lock that a goroutine might hold, and no memory from the allocator: its
+//!   memory comes from the kernel.
+//! - A lock protects the writer. The trace's thread holds the lock as long as it works; other
 //!   threads hold it briefly.
 //!
 //! # Files

@@ -1,7 +1,7 @@
 /*
  * gosched: goroutines for C programs, by the million, run by Go's scheduler on all processors.
  *
- * This file is made of src/capi; edit that.
+ * This file is generated from src/capi: edit that.
  *
  *     #include <stdint.h>
  *     #include "gosched.h"
@@ -36,84 +36,88 @@
  * Goroutines
  *
  *   gosched_run starts the runtime, with a first goroutine; gosched_newproc and
- *   gosched_newproc_fixed make others. As many run at once as there are processors (or
- *   GOMAXPROCS says); the others wait in queues. They wait for each other at channels, in a
+ *   gosched_newproc_fixed make others. As many run at once as there are processors, or as
+ *   GOMAXPROCS says; the others wait in queues. Goroutines wait for each other at channels, in a
  *   select, at semaphores (gosched_semacquire), or parked, until gosched_ready. Code that parks
- *   with a lock held takes it by gosched_lock and releases it by gosched_parkunlock. The owner of
- *   another lock could be stopped at the entry of gosched_park, and on one processor a goroutine
- *   that spins for the lock would then spin for ever.
+ *   with a lock held takes the lock by gosched_lock and releases it by gosched_parkunlock. The
+ *   owner of any other lock could be stopped at the entry of gosched_park, and on one processor a
+ *   goroutine that spins for that lock would then spin for ever.
  *
- *   A goroutine that has run for 10 ms is asked to stop, and does so in the next function with a
- *   check of its stack (see below), or, in a function with
- *   __attribute__((section("gosched_preemptible"))), at any instruction. One that computes for long
- *   without either should call gosched_yield at times. One that blocks its thread (read, sleep, a
- *   mutex of pthreads) does so through gosched_blocking, or it holds up a processor.
+ *   A goroutine that has run for 10 ms is asked to stop. It stops in the next function with a check
+ *   of its stack (see below), and in a function with
+ *   __attribute__((section("gosched_preemptible"))) at any instruction. A goroutine that computes
+ *   for long without either should call gosched_yield at times. Call functions that block the
+ *   thread (read, sleep, a mutex of pthreads) through gosched_blocking. Otherwise they hold up a
+ *   processor.
  *
- *   A thread that isn't the runtime's can make goroutines, and send and receive, waiting too.
+ *   A thread that isn't the runtime's can make goroutines, and can send and receive, also where it
+ *   has to wait.
  *
  * Stacks
  *
- *   A fixed stack is like a thread's: any code may run there. The main goroutine's is fixed,
- *   and those of gosched_newproc_fixed are. It takes address space at once, memory as it is
- *   used, and ends in a guard page.
+ *   A fixed stack is like a thread's: any code may run there. The main goroutine of gosched_run
+ *   has one, and so have the goroutines that gosched_newproc_fixed makes. It takes address space
+ *   at once, and memory as it is used. It ends in a guard page.
  *
  *   A copying stack, which gosched_newproc makes, begins with 2 KiB. When a function finds that
- *   its frame doesn't fit, the stack is moved to a place of twice the size, and every address in
- *   it that is one of the stack itself is adjusted. Recursion may be deep, up to 1 GiB, and what
- *   isn't deep is small. But the code must keep these rules:
+ *   its frame doesn't fit, the stack is moved to a place of twice the size. Each address of the
+ *   stack that is on the stack is then adjusted. A stack may grow to 1 GiB, and one that doesn't
+ *   grow stays small. But the code must keep these rules:
  *
- *   1. It is compiled with -fsplit-stack, so that each function begins with a check. Code that
- *      isn't (libc, other libraries) finds some 600 bytes: enough for memcpy or strlen, and not
- *      for printf. What needs more is called through gosched_systemstack. Or the program is linked
- *      by gold or lld, -fuse-ld=gold: then the linker has each function that calls such code
- *      make sure of 16 KiB first, unless it calls through a pointer. It can't do that with
- *      -fcf-protection=full, which Ubuntu's gcc sets: use -fcf-protection=none there.
- *   2. No address of the stack is anywhere but on it: not in a static, not in the heap, not with
- *      another goroutine. Those in arguments are right, also of a function of this file; and a
- *      channel may send from, and receive to, the stack.
+ *   1. Compile the code with -fsplit-stack, so that each function begins with a check. Other code
+ *      (libc, other libraries) has some 600 bytes of stack: enough for memcpy or strlen, and not
+ *      for printf. Call code that needs more through gosched_systemstack. Or link the program by
+ *      gold or lld, -fuse-ld=gold. Then the linker makes each function that calls such code ask
+ *      for 16 KiB first, unless it calls the code through a pointer. With -fcf-protection=full,
+ *      which Ubuntu's gcc sets, the linker can't do that: use -fcf-protection=none there.
+ *   2. Keep addresses of the stack only on the stack: not in a static, not in the heap, not with
+ *      another goroutine. Addresses in arguments are adjusted, also in arguments of functions of
+ *      this file. A channel may send from, and receive to, the stack.
  *   3. On the stack, an address is a plain pointer, and aligned: not in a packed struct, not
  *      hashed, not masked. An integer that happens to look like an address of the stack would be
  *      adjusted as well. So would the half of a word that a short or a string has left of an old
- *      address: compile with -ftrivial-auto-var-init=zero (gcc 12, clang 16; older clangs take
- *      =pattern, and =zero only with a second flag). That doesn't reach what lies beside an array
- *      or a struct of 2 bytes, or 10, or 11, in its last word: give one that is made of char or
- *      short a multiple of 8 bytes. Nor does it reach an argument of less than a word that there
- *      is no register for (a ninth float), nor a long double, which may lose bits: compile with
- *      -mlong-double-64, which makes it a double, and pass none to libc; or avoid it, and long
- *      double _Complex.
- *   4. No setjmp and longjmp, no C++ exception, and no nested function (GNU C) whose address is
- *      taken. What alloca returns has a multiple of 8 bytes, and unless it holds words only, it is
- *      filled with zeros first: the flag of rule 3 doesn't reach it (gcc). A function with an
- *      array of variable length is compiled with -fno-forward-propagate (gcc). No function of
- *      variable arguments by clang: LLVM has no check for them. Arguments on the stack are pushed
- *      without a check: no struct of more than some 400 bytes by value.
+ *      address. So compile with -ftrivial-auto-var-init=zero (gcc 12, clang 16; older clangs take
+ *      =pattern, and =zero only with a second flag). The flag doesn't clear these:
+ *      - the bytes beside an array or a struct of 2 bytes, or 10, or 11, in its last word: give an
+ *        array or a struct that is made of char or short a multiple of 8 bytes;
+ *      - an argument of less than a word for which there is no register (a ninth float);
+ *      - a long double, which may lose bits: compile with -mlong-double-64, which makes it a
+ *        double, and pass none to libc, or avoid it, and long double _Complex.
+ *   4. Don't use setjmp and longjmp, C++ exceptions, or the address of a nested function (GNU C).
+ *      Pass alloca a multiple of 8 bytes, and fill its memory with zeros first, unless it holds
+ *      words only: the flag of rule 3 doesn't reach it (gcc). Compile a function with an array of
+ *      variable length with -fno-forward-propagate (gcc). Don't compile functions of variable
+ *      arguments by clang: LLVM has no check for them. Arguments on the stack are pushed without a
+ *      check, so pass no struct of more than some 400 bytes by value.
  *
- *   docs/guide/copying-stacks.md has more, and how GODEBUG makes mistakes show.
+ *   docs/guide/copying-stacks.md has more, and says how GODEBUG shows mistakes.
  *   docs/guide/porting.md is for authors of compilers for this header, and says how compiled
  *   code may unwind.
  *
  * Threads
  *
- *   A goroutine that waits may go on on another thread. Nothing that belongs to a thread may be
- *   kept across such a call: no lock of pthreads, no address of a thread-local variable. (errno
- *   is one, and compilers keep its address: use it in functions that don't wait.)
+ *   A goroutine that waits may go on on another thread. Across a call that may wait, keep nothing
+ *   that belongs to a thread: no lock of pthreads, no address of a thread-local variable. (errno
+ *   is such a variable, and compilers keep its address: use it in functions that don't wait.)
  *
  *   A thread that the program made itself is no goroutine. It may use everything here that
- *   doesn't need one: make and ready goroutines, send and receive, waiting too, close channels.
+ *   doesn't need a goroutine. It can make and ready goroutines, close channels, and send and
+ *   receive, also where it has to wait.
  *
- *   Signal handlers that are installed while there are goroutines use SA_ONSTACK.
+ *   Signal handlers that are installed while there are goroutines must use SA_ONSTACK.
  *
  * Errors
  *
  *   Functions that can fail return 0 or an errno value, and leave errno alone. A program error
- *   that is noticed, a deadlock or an overflow of a stack ends the process with status 2, and a
- *   report on stderr.
+ *   that is noticed ends the process with status 2 and a report on stderr. So do a deadlock and an
+ *   overflow of a stack.
  *
  * Where each function may be called
  *
- *   The goroutine is any one: the first, and those of both kinds of stack. The scheduler's stack
- *   is where gosched_systemstack and gosched_blocking call, and gosched_park its unlockf. With
- *   NULL: in place of a function, of a goroutine, of where a result goes or a value comes from.
+ *   The column "on a goroutine" is for all goroutines: the first, and those of both kinds of
+ *   stack. The scheduler's stack is the one on which gosched_systemstack and gosched_blocking call
+ *   their function, and gosched_park its unlockf. The last column is for NULL in place of a
+ *   function, of a goroutine, or of the address of a result or a value.
  *
  *                                     before the    on another    on a          on the sched-  with
  *                                     first run     thread        goroutine     uler's stack   NULL
@@ -145,8 +149,8 @@
  *     gosched_select                  WOULD_BLOCK   yes           yes           WOULD_BLOCK    ends
  *
  *     ends                    the process ends, with a report that says what is wrong
- *     WOULD_BLOCK             is returned if the function would have to wait, and else yes
- *     -                       there is nothing that could be passed
+ *     WOULD_BLOCK             is returned if the function would have to wait; otherwise yes
+ *     -                       the function has no such argument, or the case doesn't arise
  *
  *   If the first goroutine calls gosched_exit, its gosched_run never returns.
  *

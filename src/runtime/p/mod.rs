@@ -9,7 +9,7 @@
 //!   of the two masks, are read without it, as a hint.
 //! - A run queue is filled by its owner and emptied by anyone. Functions of a `Local` are for the
 //!   owner, and functions of a `Steal` for everybody.
-//! - The table of P's is never changed. It is replaced with the world stopped. An M that has let
+//! - The table of P's is never changed, but replaced, while the world is stopped. An M that has let
 //!   its P go keeps the table that it read before, where Go takes snapshots of `allp`.
 //! - Taking a P off the idle list wakes sysmon, if sysmon sleeps because no P was in use.
 //!

@@ -2,8 +2,9 @@
 //! waited for a second. Otherwise a goroutine that was deep in calls once, and then waits for good,
 //! would keep these pages as long as it lives.
 //!
-//! Sysmon goes over all goroutines, for half a millisecond at a time. It keeps its knowledge of a
-//! goroutine in `g.waitsince`, so that a park costs nothing:
+//! Sysmon goes over all goroutines, for half a millisecond at a time, and may leave off in the
+//! middle of a stack. It keeps its knowledge of a goroutine in `g.waitsince`, so that a park costs
+//! nothing:
 //!
 //! | `waitsince` | the goroutine |
 //! | --- | --- |
@@ -61,6 +62,10 @@ struct Pass {
     when: AtomicI64,
     /// The index of the next goroutine.
     at: AtomicUsize,
+    /// Where to continue in that goroutine's stack, and since when the goroutine waited; 0 if no
+    /// stack is half done.
+    rest: AtomicUsize,
+    since: AtomicI64,
     /// How long the pass has worked.
     worked: AtomicI64,
     /// The total idle time of P's when the pass began.
@@ -70,13 +75,22 @@ struct Pass {
     all_seen: AtomicBool,
 }
 
+/// The dead stack that is left of a goroutine which has waited since then: what is above `lo`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Rest {
+    lo: usize,
+    since: i64,
+}
+
 /// The result of a look at a goroutine.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Debug)]
 enum Look {
     /// There is no more to do until the goroutine runs again.
     Seen,
     /// The same, and something was handed back.
     HandedBack,
+    /// The time was over before the whole dead stack was handed back.
+    Unfinished(Rest),
     /// Another pass has to look at the goroutine: it hasn't waited for a second, or another thread
     /// reads its stack.
     Again,
@@ -89,6 +103,8 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     static PASS: Pass = Pass {
         when: AtomicI64::new(0),
         at: AtomicUsize::new(0),
+        rest: AtomicUsize::new(0),
+        since: AtomicI64::new(0),
         worked: AtomicI64::new(0),
         idle_time: AtomicI64::new(0),
         all_seen: AtomicBool::new(false),
@@ -98,7 +114,8 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
         return Some(when);
     }
     let from = PASS.at.load(Ordering::Relaxed);
-    if from == 0 {
+    let mut rest = Rest { lo: PASS.rest.load(Ordering::Relaxed), since: PASS.since.load(Ordering::Relaxed) };
+    if from == 0 && rest.since == 0 {
         let idle_time = sched().idle_time.load(Ordering::Relaxed);
         let has_run = PASS.idle_time.swap(idle_time, Ordering::Relaxed) != idle_time;
         // A hint, looked at again. SeqCst: see `Schedt::npidle`.
@@ -111,9 +128,15 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     let (pagemap, all): (LazyCell<Pagemap>, _) = (LazyCell::new(Pagemap::open), atomic_all_g());
     let (mut at, mut pause) = (from, IN_VAIN * SLICE);
     while at < all && (at == from || !at.is_multiple_of(LOOKS) || nanotime() - now < SLICE) {
-        match atomic_all_g_index(at).map_or(Look::Seen, |gp| check_dead_stack(gp, now, &pagemap)) {
+        let look = atomic_all_g_index(at).map_or(Look::Seen, |gp| check_dead_stack(gp, now, rest, &pagemap));
+        rest = Rest { lo: 0, since: 0 };
+        match look {
             Look::Seen => {}
             Look::HandedBack => pause = IN_USE * SLICE,
+            Look::Unfinished(left) => {
+                (rest, pause) = (left, IN_USE * SLICE);
+                break;
+            }
             Look::Again => PASS.all_seen.store(false, Ordering::Relaxed),
         }
         at += 1;
@@ -123,13 +146,16 @@ pub(super) fn look_at_waits(now: i64) -> Option<i64> {
     let when = if is_over { now + period(SECOND).max(IN_VAIN * worked) } else { now + pause };
     PASS.when.store(when, Ordering::Relaxed);
     PASS.at.store(if is_over { 0 } else { at }, Ordering::Relaxed);
+    PASS.rest.store(rest.lo, Ordering::Relaxed);
+    PASS.since.store(rest.since, Ordering::Relaxed);
     PASS.worked.store(if is_over { 0 } else { worked }, Ordering::Relaxed);
     Some(when)
 }
 
 /// Notes that `gp` waits, if that wasn't noted. Hands its dead stack back once it has waited for a
-/// second, unless that was done since the wait began.
-fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
+/// second, unless that was done since the wait began. Continues at `rest`, if that was left of this
+/// wait. `now` is the time at which the call of [`look_at_waits`] began.
+fn check_dead_stack(gp: &G, now: i64, rest: Rest, pagemap: &LazyCell<Pagemap>) -> Look {
     let since = gp.waitsince.get();
     if since == 0 {
         note_wait(gp, now);
@@ -147,7 +173,9 @@ fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
     if kind == StackKind::Copying || gp.stack.get().lo != home.lo {
         return Look::Seen;
     }
-    let mut lo = home.lo;
+    let is_left = since == rest.since && (home.lo..home.hi).contains(&rest.lo);
+    let from = if is_left { rest.lo } else { home.lo };
+    let mut lo = from;
     loop {
         if !castogscanstatus(gp, GWAITING, GWAITING | GSCAN) {
             return Look::Again;
@@ -168,8 +196,13 @@ fn check_dead_stack(gp: &G, now: i64, pagemap: &LazyCell<Pagemap>) -> Look {
         if !goes_on {
             break;
         }
+        // Without PAGEMAP_SCAN, sysmon asks for pages that were never touched, too. A room may have
+        // a GiB.
+        if nanotime() - now >= SLICE {
+            return Look::Unfinished(Rest { lo, since });
+        }
     }
-    if lo == home.lo { Look::Seen } else { Look::HandedBack }
+    if lo == from { Look::Seen } else { Look::HandedBack }
 }
 
 /// Whether a goroutine with this `waitsince` has waited for a second, and still has its dead stack.
@@ -192,4 +225,55 @@ fn hand_back(pages: Range<usize>) -> usize {
     // set.
     unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) };
     pages.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::mem::home::cut_homes;
+    use crate::runtime::mem::stackinit;
+
+    #[test]
+    fn a_large_stack_goes_back_in_slices() {
+        const NOW: i64 = 2 * SECOND;
+        const SINCE: i64 = 2;
+        stackinit().unwrap();
+        let kind = StackKind::Fixed(8);
+        let homes = cut_homes(kind, 1).unwrap();
+        let (gp, _) = homes.home(0);
+        gp.ext.kind.set(kind);
+        let stack = home_stack(gp);
+        assert!(stack.hi - stack.lo > 4 * AT_ONCE);
+        gp.stack.set(stack);
+        gp.sched.sp.set(stack.hi);
+        gp.waitsince.set(SINCE);
+        gp.atomicstatus.store(GWAITING, Ordering::Relaxed);
+        let fill = || {
+            // SAFETY: nobody else uses the stack.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(stack.lo).write_bytes(1, stack.hi - stack.lo) }
+        };
+        // SAFETY: as above.
+        let byte = |at: usize| unsafe { ptr::with_exposed_provenance::<u8>(at).read_volatile() };
+
+        // By the clock, `NOW` is long ago: each call finds that its time is over.
+        let (pagemap, mut rest): (LazyCell<Pagemap>, _) =
+            (LazyCell::new(Pagemap::open), Rest { lo: 0, since: 0 });
+        fill();
+        for done in 1..=2 {
+            let left = Rest { lo: stack.lo + done * AT_ONCE, since: SINCE };
+            assert_eq!(check_dead_stack(gp, NOW, rest, &pagemap), Look::Unfinished(left));
+            assert_eq!((byte(left.lo - 1), byte(left.lo)), (0, 1));
+            rest = left;
+        }
+        // The goroutine has run and waits again, so nothing is done yet.
+        gp.waitsince.set(SINCE + 2);
+        fill();
+        while let Look::Unfinished(left) = check_dead_stack(gp, NOW, rest, &pagemap) {
+            rest = left;
+        }
+        assert_eq!(
+            (gp.waitsince.get(), byte(stack.lo), byte(stack.hi - page_size() - RED_ZONE)),
+            (SINCE + 3, 0, 0)
+        );
+    }
 }

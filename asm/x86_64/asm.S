@@ -327,8 +327,8 @@ END gosched_gogo
 // This never returns, and is jumped to, never called. rdi = buf is still set when the G goes
 // on, which is how goexit finds its G. Go's gogo.
 FUNCTION gosched_gogo_buf
-        endbr64
         .cfi_undefined %rip                     // there is nothing to return to
+        endbr64
         leaq    -G_SCHED(%rdi), %rdx            // buf->g, without a load that the next mcall waits for
         cmpq    $0, G_TP-G_SCHED(%rdi)
         jne     .Lgogo_own_locals
@@ -354,8 +354,8 @@ END gosched_gogo_buf
 // gosched_gogo_buf for a G that was claimed: this thread already has the G's thread-locals, or
 // the M's if the G has none of its own.
 FUNCTION gosched_gogo_claimed
-        endbr64
         .cfi_undefined %rip
+        endbr64
         leaq    -G_SCHED(%rdi), %rdx
         jmp     .Lgogo_locals
 END gosched_gogo_claimed

@@ -140,6 +140,8 @@ mod lifetimes {
         CodePlace "proc::CodePlace<'x>" covariant;
         /// It refers to the semaphore.
         AcquireFuture "sync::AcquireFuture<'x>" covariant;
+        /// It refers to the `Notify`.
+        NotifiedFuture "sync::NotifiedFuture<'x>" covariant;
         /// It refers to the receiver.
         RecvFuture "chan::RecvFuture<'x, u8>" covariant;
         /// It refers to the sender.

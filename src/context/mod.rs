@@ -48,7 +48,7 @@
 // | `context.rs` | `Context`, `Canceler`, `AfterFunc`; `Key`: values of a request |
 // | `scope.rs` | `Scope`: the tree, and its end |
 // | `error.rs` | `ContextError` and its like |
-// | `with.rs` | `With`: channels, semaphores, groups, conditions; `Waitable`: values with waits |
+// | `with.rs` | `With`: channels and locks; `Waitable`: values with waits |
 // | `with_io.rs` | the same for values that are read and written |
 // | `with_mut.rs` | `WithMut`: processes |
 

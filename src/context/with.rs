@@ -10,7 +10,7 @@ use crate::chan::{Receiver, Sender};
 use crate::context::{Context, ContextError, RecvContextError, SendContextError};
 use crate::net::Pollable;
 use crate::runtime::{Limit, Received, Sent, must_wait};
-use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGroup};
+use crate::sync::{Condvar, Mutex, MutexGuard, Notify, Semaphore, SemaphorePermit, WaitGroup};
 
 /// A value with waits, and the context that ends the waits: [`Context::with`] makes it. Its
 /// functions have the names of the functions that wait without a limit. They return an error when
@@ -23,6 +23,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Semaphore, SemaphorePermit, WaitGr
 /// | [`Mutex`] | `lock` |
 /// | [`Semaphore`] | `acquire`, `acquire_many` |
 /// | [`WaitGroup`] | `wait` |
+/// | [`Notify`] | `notified` |
 /// | [`Condvar`] | `wait`, `wait_while`, which return a guard and a result |
 /// | [`Pollable`](crate::net::Pollable): `TcpStream`, `UdpSocket`, ... | [`Read`](std::io::Read) and [`Write`](std::io::Write), `read_with`, `write_with`, `readable`, `writable` |
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
@@ -306,6 +307,44 @@ impl With<'_, '_, WaitGroup> {
     }
 }
 
+impl With<'_, '_, Notify> {
+    /// [`Notify::notified`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::context::{Context, ContextError};
+    /// use gosched::sync::Notify;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let changed = Notify::new();
+    ///     changed.notify_one();
+    ///     assert_eq!(ctx.with(&changed).notified(), Ok(()));
+    ///     gosched::go(move || cancel.cancel());
+    ///     assert_eq!(ctx.with(&changed).notified(), Err(ContextError::Canceled));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the context has ended. No notification was used up then.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn notified(&self) -> Result<(), ContextError> {
+        self.ctx.check()?;
+        let Some(limit) = self.limit() else {
+            self.on.notified();
+            return Ok(());
+        };
+        if self.on.take_kept() {
+            return Ok(());
+        }
+        let _guest = must_wait("Notify::notified");
+        if self.on.notified_limited(limit) { Ok(()) } else { Err(self.ended()) }
+    }
+}
+
 impl With<'_, '_, Condvar> {
     /// [`Condvar::wait`] that ends with the context. The mutex is locked again in any case.
     ///
@@ -439,8 +478,8 @@ impl With<'_, '_, Condvar> {
 #[diagnostic::on_unimplemented(
     message = "no wait of `{Self}` ends with a context",
     label = "not a channel, a lock or a socket of gosched",
-    note = "`Context::with` takes a `Receiver`, a `Sender`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Condvar` \
-            or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
+    note = "`Context::with` takes a `Receiver`, a `Sender`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Notify`, a \
+            `Condvar` or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
     note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`"
 )]
 pub trait Waitable {
@@ -471,6 +510,7 @@ themselves! {
     [T: ?Sized] Mutex<T>;
     [] Semaphore;
     [] WaitGroup;
+    [] Notify;
     [] Condvar;
     [T] Pollable<T>;
 }

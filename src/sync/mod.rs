@@ -25,6 +25,7 @@
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore`; `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
+// | `notify.rs` | `Notify`, `NotifiedFuture` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
 // | `single_flight.rs` | `SingleFlight` |
@@ -33,6 +34,7 @@ mod barrier;
 mod condvar;
 mod err_group;
 pub(crate) mod mutex;
+mod notify;
 mod once;
 mod permit;
 mod raw_mutex;
@@ -46,6 +48,7 @@ pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use err_group::{ErrGroup, err_group};
 pub use mutex::{Mutex, MutexGuard};
+pub use notify::{NotifiedFuture, Notify};
 pub use once::{Once, OnceLock};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -14,7 +14,7 @@ use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
 use gosched::process::Command;
 use gosched::signal::{self, Signal};
-use gosched::sync::{Semaphore, WaitGroup};
+use gosched::sync::{Notify, Semaphore, WaitGroup};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
     metrics, num_goroutine, proc, run, scope, set_default_gomaxprocs, set_gomaxprocs, set_traceback, time,
@@ -116,7 +116,7 @@ fn waits_where_nothing_can() {
         let input = child.stdin.take();
         let child = RefCell::new(child);
         let command = || Command::new("there is no such program");
-        let waits: [(&str, &dyn Fn()); 46] = [
+        let waits: [(&str, &dyn Fn()); 49] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -145,6 +145,9 @@ fn waits_where_nothing_can() {
             ("send", &|| _ = ctx.with(&full).send(1)),
             ("acquire", &|| drop(ctx.with(&none).acquire().unwrap())),
             ("WaitGroup::wait", &|| ctx.with(&group).wait().unwrap()),
+            ("Notify::notified", &|| Notify::new().notified()),
+            ("Notify::notified_timeout", &|| _ = Notify::new().notified_timeout(LONG)),
+            ("Notify::notified", &|| ctx.with(&Notify::new()).notified().unwrap()),
             ("context::Context::sleep", &|| ctx.sleep(LONG).unwrap()),
             ("time::Timer::after_func", &|| _ = ctx.with_timeout(LONG)),
             ("a read", &|| _ = ctx.with(&empty).read(&mut [0]).unwrap()),

@@ -5,6 +5,7 @@ pub mod err_group;
 pub mod futures;
 pub mod limits;
 pub mod locks;
+pub mod notify;
 pub mod primitives;
 pub mod single_flight;
 
@@ -16,6 +17,7 @@ pub const TESTS: &[&[Test]] = &[
     futures::TESTS,
     limits::TESTS,
     locks::TESTS,
+    notify::TESTS,
     primitives::TESTS,
     single_flight::TESTS,
 ];

@@ -4,6 +4,7 @@ use crate::sync::counted::*;
 use crate::sync::futures::*;
 use crate::sync::limits::*;
 use crate::sync::locks::*;
+use crate::sync::notify::*;
 use crate::sync::primitives::*;
 use crate::sync::single_flight::*;
 
@@ -28,6 +29,15 @@ explored! {
     notify_one_wakes_another_for_each_that_left
     notify_all_wakes_all
     no_notification_is_missed
+    one_notification_is_kept
+    a_notification_wakes_who_has_waited_longest
+    all_that_wait_now_are_woken
+    a_future_waits_from_its_making_on
+    a_dropped_future_passes_its_notification_on
+    a_wait_that_ends_by_a_limit_takes_no_notification
+    no_notification_is_lost_to_a_limit
+    a_waker_that_notifies
+    every_job_is_done
     once_runs_one_function
     a_once_lock_has_one_value
     a_barrier_has_one_leader_each_time

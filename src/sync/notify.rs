@@ -1,0 +1,536 @@
+//! [`Notify`], and its future for `async` code.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU32;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::goroutine::wake;
+use crate::runtime::runtime2::Mutex;
+use crate::runtime::{
+    Limit, lock, must_wait, nanos, on_goroutine, point, semacquire, semrelease, tsan, unlock, when,
+    with_limit,
+};
+use crate::sync::WaitTimeoutResult;
+
+/// Tells goroutines that something has happened, without a value. tokio's `Notify`; in Go it is a
+/// channel of capacity 1 to which `struct{}{}` is sent in a `select` with a `default`.
+///
+/// [`notify_one`](Self::notify_one) wakes the goroutine that has waited longest. If none waits, the
+/// notification is kept, and the next wait returns at once. At most one notification is kept.
+/// [`notify_waiters`](Self::notify_waiters) wakes all that wait now, and keeps nothing.
+///
+/// A goroutine that waits for a condition checks it after each wait, because several notifications
+/// may have become one:
+///
+/// ```
+/// use gosched::sync::{Mutex, Notify};
+///
+/// static JOBS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// static ADDED: Notify = Notify::new();
+///
+/// gosched::run(|| {
+///     let worker = gosched::go(|| loop {
+///         if let Some(job) = JOBS.lock().pop() {
+///             return job;
+///         }
+///         ADDED.notified(); // a notification that came since is kept
+///     });
+///     JOBS.lock().push(7);
+///     ADDED.notify_one();
+///     assert_eq!(worker.join().unwrap(), 7);
+/// });
+/// ```
+///
+/// For `notify_waiters` there is nothing to keep: a goroutine that checks a condition, and only
+/// then begins to wait, misses a call in between. [`notified_async`](Self::notified_async) has an
+/// example that doesn't. A [`Condvar`](crate::sync::Condvar) has no such gap either.
+pub struct Notify {
+    /// Protects the other fields, and the waiters. A runtime lock, so that any thread can notify.
+    lock: Mutex,
+    /// Whether a notification is kept.
+    kept: Cell<bool>,
+    /// How often `notify_waiters` was called.
+    calls: Cell<u64>,
+    /// The queue. Waiters that a call of `notify_waiters` has notified, but not woken yet, stand
+    /// before all others.
+    first: Cell<*const Waiter>,
+    last: Cell<*const Waiter>,
+}
+
+/// A wait. It is on a goroutine's stack, or in a future's box, and the queue is linked through it,
+/// so nothing is allocated with the lock held.
+struct Waiter {
+    /// What `calls` was when the wait began. If it is another number now, the waiter is notified,
+    /// even if it is on the queue still.
+    calls: Cell<u64>,
+    /// Whether `notify_one` has taken it off the queue.
+    by_one: Cell<bool>,
+    /// A goroutine sleeps on this until it is released.
+    woken: AtomicU32,
+    /// Wakes a future.
+    waker: Cell<Option<Waker>>,
+    prev: Cell<*const Waiter>,
+    next: Cell<*const Waiter>,
+}
+
+impl Waiter {
+    /// A goroutine's waiter, or a future's if `waker` is given.
+    fn new(waker: Option<Waker>) -> Self {
+        Waiter {
+            calls: Cell::new(0),
+            by_one: Cell::new(false),
+            woken: AtomicU32::new(0),
+            waker: Cell::new(waker),
+            prev: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+        }
+    }
+}
+
+/// A waiter that was taken off the queue, and is to be woken.
+enum Notified {
+    /// A goroutine, which sleeps on this.
+    Goroutine(*const AtomicU32),
+    Future(Waker),
+}
+
+// SAFETY: the queue belongs to no thread, and a waiter on it may be woken from any.
+unsafe impl Send for Notify {}
+// SAFETY: the fields and the waiters on the queue are accessed with the lock held.
+unsafe impl Sync for Notify {}
+// Nothing panics while the queue is changed.
+impl UnwindSafe for Notify {}
+impl RefUnwindSafe for Notify {}
+
+impl Notify {
+    /// Makes one without waiters, and without a notification.
+    ///
+    /// ```
+    /// use gosched::sync::Notify;
+    ///
+    /// static RELOAD: Notify = Notify::new();
+    /// RELOAD.notify_one(); // kept
+    /// RELOAD.notified();
+    /// ```
+    pub const fn new() -> Self {
+        Notify {
+            lock: Mutex::new(),
+            kept: Cell::new(false),
+            calls: Cell::new(0),
+            first: Cell::new(ptr::null()),
+            last: Cell::new(ptr::null()),
+        }
+    }
+
+    /// Adds a waiter at the end of the queue, which must stay until it is taken off. The lock is
+    /// held.
+    fn push_back(&self, waiter: &Waiter) {
+        let last = self.last.replace(waiter);
+        waiter.prev.set(last);
+        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
+        unsafe { last.as_ref() }.map_or(&self.first, |last| &last.next).set(waiter);
+    }
+
+    /// Takes a waiter off the queue, and returns whether it was there. The lock is held.
+    fn remove(&self, waiter: &Waiter) -> bool {
+        let queued = ptr::eq(self.first.get(), waiter) || !waiter.prev.get().is_null();
+        if queued {
+            let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
+            // SAFETY: the waiter's neighbours are on the queue, too, and stay until they are taken
+            // off, which needs the lock.
+            let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
+            neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
+            neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
+        }
+        queued
+    }
+
+    /// Whether a call of `notify_waiters` has notified a waiter that is on the queue. The lock is
+    /// held.
+    fn is_notified(&self, waiter: &Waiter) -> bool {
+        waiter.calls.get() != self.calls.get()
+    }
+
+    /// Takes the first waiter off the queue if `chosen` returns true for it. The lock is held.
+    fn take_first(&self, chosen: impl FnOnce(&Waiter) -> bool) -> Option<Notified> {
+        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock, and then
+        // until it is woken, which is done later.
+        let first = unsafe { self.first.get().as_ref() }.filter(|first| chosen(first))?;
+        self.remove(first);
+        Some(match first.waker.take() {
+            Some(waker) => Notified::Future(waker),
+            None => Notified::Goroutine(&raw const first.woken),
+        })
+    }
+
+    /// Wakes waiters that `next` takes off the queue, until it returns none. Futures are woken
+    /// last, because their wakers may run any code.
+    fn wake_each(&self, mut next: impl FnMut() -> Option<Notified>) {
+        let mut futures = Vec::new();
+        while let Some(notified) = next() {
+            match notified {
+                // SAFETY: the goroutine sleeps there until this has added to the number; then only
+                // the address is used.
+                Notified::Goroutine(woken) => semrelease(unsafe { &*woken }),
+                Notified::Future(waker) => futures.push(waker),
+            }
+        }
+        futures.into_iter().for_each(wake);
+    }
+
+    /// Wakes the goroutine or the future that has waited longest. If none waits, the next wait
+    /// returns at once. A second call before that wait adds nothing.
+    ///
+    /// A notification that was given to a future, and that the future was dropped without seeing,
+    /// goes to the next waiter, or is kept.
+    ///
+    /// ```
+    /// use gosched::sync::Notify;
+    ///
+    /// gosched::run(|| {
+    ///     let full = Notify::new();
+    ///     gosched::scope(|s| {
+    ///         let flusher = s.go(|| full.notified());
+    ///         full.notify_one(); // whether the flusher waits yet or not
+    ///         flusher.join().unwrap();
+    ///     });
+    /// });
+    /// ```
+    pub fn notify_one(&self) {
+        point("notify_one");
+        let mut given = false;
+        self.wake_each(|| {
+            if given {
+                return None;
+            }
+            lock(&self.lock);
+            // Waiters that stand before because of `notify_waiters` are woken on the way.
+            let notified = self.take_first(|first| {
+                given = !self.is_notified(first);
+                first.by_one.set(given);
+                true
+            });
+            if notified.is_none() {
+                self.kept.set(true);
+            }
+            unlock(&self.lock);
+            notified
+        });
+    }
+
+    /// Wakes all goroutines and futures that wait at this moment. No notification is kept: a wait
+    /// that begins later waits. A future waits from the moment on in which
+    /// [`notified_async`](Self::notified_async) has returned it.
+    ///
+    /// ```
+    /// use gosched::sync::Notify;
+    ///
+    /// gosched::run(|| {
+    ///     let changed = Notify::new();
+    ///     let (one, other) = (changed.notified_async(), changed.notified_async());
+    ///     changed.notify_waiters();
+    ///     gosched::block_on(async { (one.await, other.await) });
+    /// });
+    /// ```
+    pub fn notify_waiters(&self) {
+        point("notify_waiters");
+        lock(&self.lock);
+        self.calls.set(self.calls.get() + 1);
+        unlock(&self.lock);
+        self.wake_each(|| {
+            lock(&self.lock);
+            let notified = self.take_first(|first| self.is_notified(first));
+            unlock(&self.lock);
+            notified
+        });
+    }
+
+    /// Waits for a notification. Returns at once if one is kept, and uses it up. Under a context it
+    /// is [`ctx.with(&notify).notified()`](crate::context::With::notified).
+    ///
+    /// ```
+    /// use gosched::sync::Notify;
+    ///
+    /// gosched::run(|| {
+    ///     let (request, done) = (Notify::new(), Notify::new());
+    ///     gosched::scope(|s| {
+    ///         s.go(|| {
+    ///             request.notified();
+    ///             done.notify_one();
+    ///         });
+    ///         request.notify_one();
+    ///         done.notified();
+    ///     });
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn notified(&self) {
+        if !on_goroutine() && self.take_kept() {
+            return;
+        }
+        let _guest = must_wait("Notify::notified");
+        let waiter = Waiter::new(None);
+        if !self.begin(&waiter, None) {
+            semacquire(&waiter.woken);
+        }
+    }
+
+    /// [`notified`](Self::notified) with a time limit. The result says whether the time was over
+    /// before a notification came. If so, the wait has used up none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::sync::Notify;
+    ///
+    /// gosched::run(|| {
+    ///     let changed = Notify::new();
+    ///     assert!(changed.notified_timeout(Duration::from_millis(1)).timed_out());
+    ///     changed.notify_one();
+    ///     assert!(!changed.notified_timeout(Duration::from_millis(1)).timed_out());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn notified_timeout(&self, timeout: Duration) -> WaitTimeoutResult {
+        if self.take_kept() {
+            return WaitTimeoutResult(false);
+        }
+        let _guest = must_wait("Notify::notified_timeout");
+        WaitTimeoutResult(!self.notified_limited(Limit::Time(when(nanos(timeout)))))
+    }
+
+    /// [`notified`](Self::notified) with a limit, on a goroutine. Returns whether a notification
+    /// came before the limit.
+    pub(crate) fn notified_limited(&self, limit: Limit<'_>) -> bool {
+        let waiter = Waiter::new(None);
+        if self.begin(&waiter, None) {
+            return true;
+        }
+        let gave_up = Cell::new(false);
+        let give_up = || {
+            lock(&self.lock);
+            let notified = self.is_notified(&waiter);
+            let queued = self.remove(&waiter);
+            unlock(&self.lock);
+            gave_up.set(queued && !notified);
+            // Done last: after this the waiter may be gone.
+            queued.then_some(|| semrelease(&waiter.woken))
+        };
+        // SAFETY: the waiter is accessed with the lock held, and the flag is read later. Only the
+        // caller that takes the waiter off the queue wakes it, so the waiter stays until then.
+        unsafe { with_limit(limit, &give_up, || semacquire(&waiter.woken)) };
+        !gave_up.get()
+    }
+
+    /// Uses up a notification that is kept, and returns whether there was one.
+    pub(crate) fn take_kept(&self) -> bool {
+        point("notified");
+        lock(&self.lock);
+        let kept = self.kept.replace(false);
+        unlock(&self.lock);
+        kept
+    }
+
+    /// Begins a wait, or returns true if there is a notification for it: a call of `notify_waiters`
+    /// since `calls` was the given number, or one that is kept.
+    fn begin(&self, waiter: &Waiter, calls: Option<u64>) -> bool {
+        point("notified");
+        lock(&self.lock);
+        waiter.calls.set(calls.unwrap_or(self.calls.get()));
+        let notified = self.is_notified(waiter) || self.kept.replace(false);
+        if !notified {
+            self.push_back(waiter);
+        }
+        unlock(&self.lock);
+        notified
+    }
+
+    /// [`notified`](Self::notified) for `async` code, and for goroutines that have to begin the
+    /// wait before they check a condition. The future waits in the same queue as goroutines. No
+    /// thread and no goroutine waits for it. It may be dropped at any time: a notification of
+    /// [`notify_one`](Self::notify_one) that it has got goes to the next waiter.
+    ///
+    /// For `notify_waiters` it waits from now on, for `notify_one` from its first poll or
+    /// [`enable`](NotifiedFuture::enable) on.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use gosched::sync::Notify;
+    ///
+    /// static OPEN: AtomicBool = AtomicBool::new(false);
+    /// static CHANGED: Notify = Notify::new();
+    ///
+    /// fn wait_until_open() {
+    ///     loop {
+    ///         let notified = CHANGED.notified_async(); // before the look
+    ///         if OPEN.load(Ordering::Acquire) {
+    ///             return;
+    ///         }
+    ///         gosched::block_on(notified);
+    ///     }
+    /// }
+    ///
+    /// gosched::run(|| {
+    ///     gosched::scope(|s| {
+    ///         for _ in 0..3 {
+    ///             s.go(wait_until_open);
+    ///         }
+    ///         OPEN.store(true, Ordering::Release);
+    ///         CHANGED.notify_waiters();
+    ///     });
+    /// });
+    /// ```
+    pub fn notified_async(&self) -> NotifiedFuture<'_> {
+        lock(&self.lock);
+        let calls = self.calls.get();
+        unlock(&self.lock);
+        NotifiedFuture { notify: self, state: State::Made { calls } }
+    }
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Notify::new()
+    }
+}
+
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Notify { .. }")
+    }
+}
+
+/// The future that [`Notify::notified_async`] returns.
+///
+/// ```
+/// use gosched::sync::{NotifiedFuture, Notify};
+///
+/// gosched::run(|| {
+///     let changed = Notify::new();
+///     let future: NotifiedFuture<'_> = changed.notified_async();
+///     changed.notify_waiters();
+///     gosched::block_on(future);
+/// });
+/// ```
+#[must_use = "futures do nothing unless they are polled"]
+pub struct NotifiedFuture<'a> {
+    notify: &'a Notify,
+    state: State,
+}
+
+enum State {
+    /// It isn't on the queue. The number is of the calls of `notify_waiters` at its making.
+    Made { calls: u64 },
+    /// Its waiter is on the queue, or was taken off it: a box.
+    Waits(NonNull<Waiter>),
+    /// It is ready.
+    Notified,
+}
+
+// SAFETY: the waiter belongs to no thread, and the lock of its `Notify` protects it.
+unsafe impl Send for NotifiedFuture<'_> {}
+// SAFETY: a shared NotifiedFuture does nothing.
+unsafe impl Sync for NotifiedFuture<'_> {}
+
+impl NotifiedFuture<'_> {
+    /// Waits for `notify_one`, too, from now on, as if the future was polled. Returns whether it is
+    /// ready. Several goroutines that wait for several calls of `notify_one`, of which only one is
+    /// kept, call this before they look whether they have to wait.
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use gosched::sync::Notify;
+    ///
+    /// let added = Notify::new();
+    /// let (mut one, mut other) = (pin!(added.notified_async()), pin!(added.notified_async()));
+    /// assert!(!one.as_mut().enable() && !other.as_mut().enable());
+    /// added.notify_one();
+    /// added.notify_one();
+    /// assert!(one.enable() && other.enable());
+    /// ```
+    pub fn enable(self: Pin<&mut Self>) -> bool {
+        self.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+}
+
+impl Future for NotifiedFuture<'_> {
+    type Output = ();
+
+    /// Ready again if it is polled after it was ready.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let notify = self.notify;
+        let (waiter, notified) = match self.state {
+            State::Notified => return Poll::Ready(()),
+            State::Made { calls } => {
+                let waker = tsan::clone_waker(context.waker());
+                let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(Some(waker)))));
+                // SAFETY: the waiter stays until it is taken off the queue: by drop, or before it
+                // is notified.
+                (waiter, notify.begin(unsafe { waiter.as_ref() }, Some(calls)))
+            }
+            State::Waits(waiter) => {
+                let mut waker = Some(tsan::clone_waker(context.waker()));
+                lock(&notify.lock);
+                // SAFETY: the waiter is this future's, and stays until the future drops it.
+                let this = unsafe { waiter.as_ref() };
+                let queued = ptr::eq(notify.first.get(), this) || !this.prev.get().is_null();
+                let notified = !queued || notify.is_notified(this);
+                if notified {
+                    notify.remove(this);
+                } else {
+                    waker = this.waker.replace(waker);
+                }
+                unlock(&notify.lock);
+                // The waker's code may be anything, so it isn't dropped with the lock held.
+                drop(waker);
+                (waiter, notified)
+            }
+        };
+        if !notified {
+            self.state = State::Waits(waiter);
+            return Poll::Pending;
+        }
+        self.state = State::Notified;
+        // SAFETY: the waiter has left the queue, and nobody else has it.
+        drop(unsafe { Box::from_raw(waiter.as_ptr()) });
+        Poll::Ready(())
+    }
+}
+
+impl Drop for NotifiedFuture<'_> {
+    fn drop(&mut self) {
+        let State::Waits(waiter) = self.state else { return };
+        let notify = self.notify;
+        lock(&notify.lock);
+        // SAFETY: the waiter is this future's, and stays until the end of this function.
+        let this = unsafe { waiter.as_ref() };
+        let unseen = !notify.remove(this) && this.by_one.get();
+        unlock(&notify.lock);
+        // Dropped at the end, because the waker's drop may panic, and others wait for the
+        // notification.
+        // SAFETY: the waiter has left the queue, and nobody else has it.
+        let _waiter = unsafe { Box::from_raw(waiter.as_ptr()) };
+        if unseen {
+            notify.notify_one();
+        }
+    }
+}
+
+impl fmt::Debug for NotifiedFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("NotifiedFuture { .. }")
+    }
+}

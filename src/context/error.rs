@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use crate::goroutine::{JoinError, JoinHandle};
+use crate::sync::AcquireError;
 
 /// The cause with which a context was [canceled](crate::context::Canceler::cancel_because).
 ///
@@ -148,6 +149,68 @@ impl From<RecvContextError> for io::Error {
 impl From<ContextError> for RecvContextError {
     fn from(error: ContextError) -> Self {
         RecvContextError::Ended(error)
+    }
+}
+
+/// Why permits of a [`Semaphore`](crate::sync::Semaphore) were not taken under a context.
+///
+/// ```
+/// use gosched::context::{AcquireContextError, Context};
+/// use gosched::sync::Semaphore;
+///
+/// gosched::run(|| {
+///     let (ctx, _cancel) = Context::background().with_cancel();
+///     let slots = Semaphore::new(1);
+///     slots.close();
+///     assert_eq!(ctx.with(&slots).acquire().unwrap_err(), AcquireContextError::Closed);
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AcquireContextError {
+    /// The semaphore is [closed](crate::sync::Semaphore::close).
+    Closed,
+    /// The context has ended.
+    Ended(ContextError),
+}
+
+impl fmt::Display for AcquireContextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AcquireContextError::Closed => f.pad("the semaphore is closed"),
+            AcquireContextError::Ended(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for AcquireContextError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            AcquireContextError::Closed => None,
+            AcquireContextError::Ended(error) => Some(error),
+        }
+    }
+}
+
+/// [`ContextError::of`] finds the end of the context in the error.
+impl From<AcquireContextError> for io::Error {
+    fn from(error: AcquireContextError) -> Self {
+        match error {
+            AcquireContextError::Closed => io::Error::other(error),
+            AcquireContextError::Ended(error) => error.into(),
+        }
+    }
+}
+
+impl From<ContextError> for AcquireContextError {
+    fn from(error: ContextError) -> Self {
+        AcquireContextError::Ended(error)
+    }
+}
+
+impl From<AcquireError> for AcquireContextError {
+    fn from(_: AcquireError) -> Self {
+        AcquireContextError::Closed
     }
 }
 

@@ -61,6 +61,8 @@ mod with_io;
 mod with_mut;
 
 pub use context::{AfterFunc, Canceler, Context, Key};
-pub use error::{Cause, ContextError, JoinContextError, RecvContextError, SendContextError};
+pub use error::{
+    AcquireContextError, Cause, ContextError, JoinContextError, RecvContextError, SendContextError,
+};
 pub use with::{Waitable, With};
 pub use with_mut::WithMut;

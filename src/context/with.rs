@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::chan::{Receiver, Sender};
-use crate::context::{Context, ContextError, RecvContextError, SendContextError};
+use crate::context::{AcquireContextError, Context, ContextError, RecvContextError, SendContextError};
 use crate::net::Pollable;
 use crate::runtime::{Limit, Received, Sent, must_wait};
 use crate::sync::{Condvar, Mutex, MutexGuard, Notify, Semaphore, SemaphorePermit, WaitGroup};
@@ -217,25 +217,27 @@ impl<'a> With<'_, 'a, Semaphore> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use gosched::context::{Context, ContextError};
+    /// use gosched::context::{AcquireContextError, Context, ContextError};
     /// use gosched::sync::Semaphore;
     ///
     /// gosched::run(|| {
     ///     let slots = Semaphore::new(1);
     ///     let _slot = slots.acquire();
     ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
-    ///     assert_eq!(ctx.with(&slots).acquire().unwrap_err(), ContextError::DeadlineExceeded);
+    ///     let late = AcquireContextError::Ended(ContextError::DeadlineExceeded);
+    ///     assert_eq!(ctx.with(&slots).acquire().unwrap_err(), late);
     /// });
     /// ```
     ///
     /// # Errors
-    /// If the context has ended: no permit was taken.
+    /// If the context has ended, or the semaphore is [closed](Semaphore::close): no permit was
+    /// taken.
     ///
     /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
-    pub fn acquire(&self) -> Result<SemaphorePermit<'a>, ContextError> {
+    pub fn acquire(&self) -> Result<SemaphorePermit<'a>, AcquireContextError> {
         self.acquire_many(1)
     }
 
@@ -259,14 +261,17 @@ impl<'a> With<'_, 'a, Semaphore> {
     /// # Panics
     /// As [`acquire`](Self::acquire).
     #[track_caller]
-    pub fn acquire_many(&self, n: usize) -> Result<SemaphorePermit<'a>, ContextError> {
+    pub fn acquire_many(&self, n: usize) -> Result<SemaphorePermit<'a>, AcquireContextError> {
         self.ctx.check()?;
-        let Some(limit) = self.limit() else { return Ok(self.on.acquire_many(n)) };
-        if let Some(permit) = self.on.try_acquire_many(n) {
-            return Ok(permit);
+        let Some(limit) = self.limit() else { return Ok(self.on.acquire_many_unless_closed(n)?) };
+        if let Some(result) = self.on.acquire_now(n) {
+            return Ok(result?);
         }
         let _guest = must_wait("acquire");
-        self.on.acquire_limited(n, limit).ok_or_else(|| self.ended())
+        match self.on.acquire_limited(n, limit) {
+            Some(result) => Ok(result?),
+            None => Err(self.ended().into()),
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub use notify::{NotifiedFuture, Notify};
 pub use once::{Once, OnceLock};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use semaphore::{AcquireFuture, Semaphore};
+pub use semaphore::{AcquireError, AcquireFuture, Semaphore};
 pub use single_flight::SingleFlight;
 pub use wait_group::WaitGroup;
 pub use wait_group_go::WaitGroupGuard;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::runtime::{Limit, must_wait, nanos, on_goroutine, when};
-use crate::sync::Semaphore;
+use crate::sync::{AcquireError, Semaphore};
 
 /// Permits of a [`Semaphore`]. Dropping it gives them back.
 ///
@@ -88,7 +88,8 @@ impl OwnedSemaphorePermit {
 }
 
 impl Semaphore {
-    /// Takes a permit. Waits until there is one, and returns `None` if `timeout` is over first.
+    /// Takes a permit. Waits until there is one, and returns `None` if `timeout` is over first, or
+    /// if the semaphore is or becomes [closed](Self::close).
     ///
     /// ```
     /// use std::time::Duration;
@@ -113,7 +114,7 @@ impl Semaphore {
     }
 
     /// Takes `n` permits at once. Waits until `n` are free, and returns `None` if `timeout` is over
-    /// first.
+    /// first, or if the semaphore is or becomes [closed](Self::close).
     ///
     /// ```
     /// use std::time::Duration;
@@ -132,12 +133,12 @@ impl Semaphore {
     #[must_use = "dropping the permit gives it back"]
     pub fn acquire_many_timeout(&self, n: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         if !on_goroutine()
-            && let Some(permit) = self.try_acquire_many(n)
+            && let Some(result) = self.acquire_now(n)
         {
-            return Some(permit);
+            return result.ok();
         }
         let _guest = must_wait("acquire_timeout");
-        self.acquire_limited(n, Limit::Time(when(nanos(timeout))))
+        self.acquire_limited(n, Limit::Time(when(nanos(timeout))))?.ok()
     }
 
     /// [`acquire`](Self::acquire) of a permit that keeps the semaphore. The name is tokio's.
@@ -160,8 +161,7 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first
-    /// [`run`](crate::run).
+    /// As [`acquire`](Self::acquire).
     #[track_caller]
     pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
         self.acquire_many_owned(1)
@@ -183,12 +183,63 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first
-    /// [`run`](crate::run).
+    /// As [`acquire`](Self::acquire).
     #[track_caller]
     pub fn acquire_many_owned(self: Arc<Self>, n: usize) -> OwnedSemaphorePermit {
         mem::forget(self.acquire_many(n));
         OwnedSemaphorePermit { semaphore: self, n }
+    }
+
+    /// [`acquire_unless_closed`](Self::acquire_unless_closed) of a permit that keeps the semaphore.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Arc::new(Semaphore::new(1));
+    /// let slot = slots.clone().acquire_owned_unless_closed().unwrap();
+    /// slots.close();
+    /// drop(slot);
+    /// assert!(slots.acquire_owned_unless_closed().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// If the semaphore is closed, or is closed during the wait.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn acquire_owned_unless_closed(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.acquire_many_owned_unless_closed(1)
+    }
+
+    /// [`acquire_many_unless_closed`](Self::acquire_many_unless_closed) of permits that keep the
+    /// semaphore.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let memory = Arc::new(Semaphore::new(1024));
+    /// let share = memory.clone().acquire_many_owned_unless_closed(1000).unwrap();
+    /// assert_eq!(memory.available_permits(), 24);
+    /// drop(share);
+    /// ```
+    ///
+    /// # Errors
+    /// If the semaphore is closed, or is closed during the wait.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn acquire_many_owned_unless_closed(
+        self: Arc<Self>,
+        n: usize,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        mem::forget(self.acquire_many_unless_closed(n)?);
+        Ok(OwnedSemaphorePermit { semaphore: self, n })
     }
 
     /// [`acquire_timeout`](Self::acquire_timeout) of a permit that keeps the semaphore.

@@ -1,6 +1,7 @@
 //! [`Semaphore`], and its future for `async` code.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -23,6 +24,9 @@ use crate::sync::SemaphorePermit;
 /// request for more permits than there are in all, free or taken, waits forever and doesn't hold up
 /// others, as in Go. Once [permits are added](Self::add_permits) more may follow, and each request
 /// keeps its place.
+///
+/// A semaphore can be [closed](Self::close), as tokio's and unlike Go's. Programs that never close
+/// one need no error, so [`acquire`](Self::acquire) has none.
 ///
 /// ```
 /// use gosched::sync::Semaphore;
@@ -51,7 +55,8 @@ pub struct Semaphore {
     /// Whether permits were added since the semaphore was made. Then any number may be there one
     /// day.
     grows: Cell<bool>,
-    /// The queue.
+    closed: Cell<bool>,
+    /// The queue. Empty if the semaphore is closed.
     first: Cell<*const Waiter>,
     last: Cell<*const Waiter>,
 }
@@ -60,8 +65,10 @@ pub struct Semaphore {
 /// linked through it, so nothing is allocated with the lock held.
 struct Waiter {
     n: usize,
-    /// A goroutine sleeps on this until it is released. It is 1 if a future has its permits.
-    granted: AtomicU32,
+    /// A goroutine sleeps on this until it is released. It is 1 if a future is off the queue.
+    woken: AtomicU32,
+    /// Whether it was taken off the queue without permits, because the semaphore was closed.
+    refused: Cell<bool>,
     /// Wakes a future. Protected by the lock.
     waker: Cell<Option<Waker>>,
     prev: Cell<*const Waiter>,
@@ -73,24 +80,51 @@ impl Waiter {
     fn new(n: usize, waker: Option<Waker>) -> Self {
         Waiter {
             n,
-            granted: AtomicU32::new(0),
+            woken: AtomicU32::new(0),
+            refused: Cell::new(false),
             waker: Cell::new(waker),
             prev: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
         }
     }
 
-    /// Whether a future's waiter has its permits. The lock is held.
-    fn granted(&self) -> bool {
-        self.granted.load(Ordering::Relaxed) != 0
+    /// Whether a future's waiter is off the queue. The lock is held.
+    fn is_woken(&self) -> bool {
+        self.woken.load(Ordering::Relaxed) != 0
     }
 }
 
-/// A waiter that has got permits, and is to be woken.
-enum Granted {
+/// How a request begins.
+#[derive(PartialEq)]
+enum Begun {
+    /// It has its permits.
+    Taken,
+    /// Its waiter is on the queue.
+    Queued,
+    /// The semaphore is closed.
+    Refused,
+}
+
+/// A waiter that was taken off the queue, and is to be woken.
+enum ToWake {
     /// A goroutine, which sleeps on this.
     Goroutine(*const AtomicU32),
     Future(Waker),
+}
+
+/// Calls for each waiter that `next` returns what wakes it. `wake`, which wakes futures, is called
+/// last, because it may run any code.
+fn wake_each(mut next: impl FnMut() -> Option<ToWake>, wake: fn(Waker)) {
+    let mut futures = Vec::new();
+    while let Some(waiter) = next() {
+        match waiter {
+            // SAFETY: the goroutine sleeps there until this has added to the number; then only the
+            // address is used.
+            ToWake::Goroutine(woken) => semrelease(unsafe { &*woken }),
+            ToWake::Future(waker) => futures.push(waker),
+        }
+    }
+    futures.into_iter().for_each(wake);
 }
 
 // SAFETY: permits and queue belong to no thread, and a waiter on the queue may be woken from any.
@@ -116,6 +150,7 @@ impl Semaphore {
             permits: Cell::new(permits),
             total: Cell::new(permits),
             grows: Cell::new(false),
+            closed: Cell::new(false),
             first: Cell::new(ptr::null()),
             last: Cell::new(ptr::null()),
         }
@@ -140,6 +175,19 @@ impl Semaphore {
         neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
     }
 
+    /// Takes a waiter off the queue, so that it can be woken. It stays until then. The lock is
+    /// held.
+    fn take_off(&self, waiter: &Waiter) -> ToWake {
+        self.remove(waiter);
+        match waiter.waker.take() {
+            Some(waker) => {
+                waiter.woken.store(1, Ordering::Relaxed);
+                ToWake::Future(waker)
+            }
+            None => ToWake::Goroutine(&raw const waiter.woken),
+        }
+    }
+
     /// The first waiter whose request can be met one day. The lock is held, and needed as long as
     /// the waiter is accessed.
     fn first_in_turn(&self) -> Option<&Waiter> {
@@ -153,9 +201,10 @@ impl Semaphore {
         next
     }
 
-    /// Takes `n` permits if `n` are free and no request waits for its turn. The lock is held.
+    /// Takes `n` permits if `n` are free, no request waits for its turn, and the semaphore isn't
+    /// closed. The lock is held.
     fn take(&self, n: usize) -> bool {
-        let free = self.permits.get() >= n && self.first_in_turn().is_none();
+        let free = !self.closed.get() && self.permits.get() >= n && self.first_in_turn().is_none();
         if free {
             self.permits.set(self.permits.get() - n);
         }
@@ -179,8 +228,9 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
-    /// If it must wait inside [`blocking`](crate::blocking), or before the first
-    /// [`run`](crate::run).
+    /// If the semaphore is closed, or is closed during the wait: in a program that closes it, use
+    /// [`acquire_unless_closed`](Self::acquire_unless_closed), which returns an error. If it must
+    /// wait inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
     #[track_caller]
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
@@ -200,61 +250,140 @@ impl Semaphore {
     /// ```
     ///
     /// # Panics
+    /// As [`acquire`](Self::acquire).
+    #[track_caller]
+    pub fn acquire_many(&self, n: usize) -> SemaphorePermit<'_> {
+        match self.acquire_many_unless_closed(n) {
+            Ok(permit) => permit,
+            Err(error) => panic!("gosched: acquire: {error}; acquire_unless_closed returns an error"),
+        }
+    }
+
+    /// [`acquire`](Self::acquire) in a semaphore that may be [closed](Self::close). tokio's
+    /// `acquire`.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     gosched::scope(|s| {
+    ///         s.go(|| {
+    ///             while let Ok(_slot) = slots.acquire_unless_closed() {
+    ///                 gosched::yield_now(); // work until there is no more
+    ///             }
+    ///         });
+    ///         slots.close();
+    ///     });
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the semaphore is closed, or is closed during the wait.
+    ///
+    /// # Panics
     /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
-    pub fn acquire_many(&self, n: usize) -> SemaphorePermit<'_> {
+    pub fn acquire_unless_closed(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.acquire_many_unless_closed(1)
+    }
+
+    /// [`acquire_many`](Self::acquire_many) in a semaphore that may be [closed](Self::close).
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let memory = Semaphore::new(1024);
+    /// assert!(memory.acquire_many_unless_closed(1000).is_ok());
+    /// memory.close();
+    /// assert!(memory.acquire_many_unless_closed(1000).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// If the semaphore is closed, or is closed during the wait.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn acquire_many_unless_closed(&self, n: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
         if !on_goroutine()
-            && let Some(permit) = self.try_acquire_many(n)
+            && let Some(result) = self.acquire_now(n)
         {
-            return permit;
+            return result;
         }
         let _guest = must_wait("acquire");
         let waiter = Waiter::new(n, None);
-        if !self.take_or_queue(&waiter) {
-            semacquire(&waiter.granted);
+        match self.take_or_queue(&waiter) {
+            Begun::Taken => {}
+            Begun::Refused => return Err(AcquireError(())),
+            Begun::Queued => semacquire(&waiter.woken),
         }
-        SemaphorePermit::new(self, n)
+        self.outcome(&waiter)
     }
 
-    /// [`acquire_many`](Self::acquire_many) with a limit, on a goroutine.
-    pub(crate) fn acquire_limited(&self, n: usize, limit: Limit<'_>) -> Option<SemaphorePermit<'_>> {
+    /// The result of a request that needs no wait: the permits are free, or the semaphore is
+    /// closed.
+    pub(crate) fn acquire_now(&self, n: usize) -> Option<Result<SemaphorePermit<'_>, AcquireError>> {
+        match self.try_acquire_many(n) {
+            Some(permit) => Some(Ok(permit)),
+            None => self.is_closed().then_some(Err(AcquireError(()))),
+        }
+    }
+
+    /// The result of a waiter that is off the queue and awake.
+    fn outcome(&self, waiter: &Waiter) -> Result<SemaphorePermit<'_>, AcquireError> {
+        if waiter.refused.get() { Err(AcquireError(())) } else { Ok(SemaphorePermit::new(self, waiter.n)) }
+    }
+
+    /// [`acquire_many_unless_closed`](Self::acquire_many_unless_closed) with a limit, on a
+    /// goroutine. Returns none if the limit comes first.
+    pub(crate) fn acquire_limited(
+        &self,
+        n: usize,
+        limit: Limit<'_>,
+    ) -> Option<Result<SemaphorePermit<'_>, AcquireError>> {
         let waiter = Waiter::new(n, None);
-        if !self.take_or_queue(&waiter) {
-            let gave_up = Cell::new(false);
-            let give_up = || {
-                let queued = self.leave(&waiter);
-                gave_up.set(queued);
-                queued.then_some(|| {
-                    // Futures are woken on goroutines of their own, because the caller, which ends
-                    // this wait, may have others to end.
-                    self.give_back_and(0, wake_elsewhere);
-                    // Done last: after this the waiter may be gone.
-                    semrelease(&waiter.granted);
-                })
-            };
-            // SAFETY: the waiter's links are accessed with the lock held, and the flag is read
-            // later. Only the caller that takes the waiter off the queue wakes it, so the waiter
-            // stays until then.
-            unsafe { with_limit(limit, &give_up, || semacquire(&waiter.granted)) };
-            if gave_up.get() {
-                return None;
-            }
+        match self.take_or_queue(&waiter) {
+            Begun::Taken => return Some(Ok(SemaphorePermit::new(self, n))),
+            Begun::Refused => return Some(Err(AcquireError(()))),
+            Begun::Queued => {}
         }
-        Some(SemaphorePermit::new(self, n))
+        let gave_up = Cell::new(false);
+        let give_up = || {
+            let queued = self.leave(&waiter);
+            gave_up.set(queued);
+            queued.then_some(|| {
+                // Futures are woken on goroutines of their own, because the caller, which ends this
+                // wait, may have others to end.
+                self.give_back_and(0, wake_elsewhere);
+                // Done last: after this the waiter may be gone.
+                semrelease(&waiter.woken);
+            })
+        };
+        // SAFETY: the waiter's links are accessed with the lock held, and the flag is read later.
+        // Only the caller that takes the waiter off the queue wakes it, so the waiter stays until
+        // then.
+        unsafe { with_limit(limit, &give_up, || semacquire(&waiter.woken)) };
+        (!gave_up.get()).then(|| self.outcome(&waiter))
     }
 
-    /// Takes the permits for `waiter` if enough are free and no request waits for its turn, and
-    /// returns whether it did. Otherwise queues the waiter up.
-    fn take_or_queue(&self, waiter: &Waiter) -> bool {
+    /// Takes the permits for `waiter` if enough are free and no request waits for its turn.
+    /// Otherwise queues the waiter up, unless the semaphore is closed.
+    fn take_or_queue(&self, waiter: &Waiter) -> Begun {
         point("acquire");
         lock(&self.lock);
-        let taken = self.take(waiter.n);
-        if !taken {
+        let begun = if self.closed.get() {
+            Begun::Refused
+        } else if self.take(waiter.n) {
+            Begun::Taken
+        } else {
             self.push_back(waiter);
-        }
+            Begun::Queued
+        };
         unlock(&self.lock);
-        taken
+        begun
     }
 
     /// Takes a waiter off the queue, and returns whether it was there. Waiters behind it may want
@@ -269,7 +398,8 @@ impl Semaphore {
         queued
     }
 
-    /// Takes a permit if one is free and no request waits for its turn.
+    /// Takes a permit if one is free, no request waits for its turn, and the semaphore isn't
+    /// [closed](Self::close). [`is_closed`](Self::is_closed) says whether a later try may succeed.
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -283,7 +413,8 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits at once if `n` are free and no request waits for its turn.
+    /// Takes `n` permits at once if `n` are free, no request waits for its turn, and the semaphore
+    /// isn't [closed](Self::close).
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -337,19 +468,10 @@ impl Semaphore {
     /// waiters that get permits have them.
     fn give_back_and(&self, n: usize, wake: fn(Waker)) {
         point("release");
-        let mut futures = Vec::new();
         lock(&self.lock);
         self.permits.set(self.permits.get() + n);
         unlock(&self.lock);
-        while let Some(granted) = self.grant() {
-            match granted {
-                // SAFETY: the goroutine sleeps there until this has added to the number; then only
-                // the address is used.
-                Granted::Goroutine(granted) => semrelease(unsafe { &*granted }),
-                Granted::Future(waker) => futures.push(waker),
-            }
-        }
-        futures.into_iter().for_each(wake);
+        wake_each(|| self.grant(), wake);
     }
 
     /// Forgets permits that were taken, so that there are fewer. A request for more than are left
@@ -362,23 +484,78 @@ impl Semaphore {
     }
 
     /// Takes permits for the first waiter whose turn it is, if enough are free.
-    fn grant(&self) -> Option<Granted> {
+    fn grant(&self) -> Option<ToWake> {
         lock(&self.lock);
-        // The waiter stays until it is woken, which is done later.
         let first = self.first_in_turn().filter(|first| first.n <= self.permits.get());
         let granted = first.map(|first| {
             self.permits.set(self.permits.get() - first.n);
-            self.remove(first);
-            match first.waker.take() {
-                Some(waker) => {
-                    first.granted.store(1, Ordering::Relaxed);
-                    Granted::Future(waker)
-                }
-                None => Granted::Goroutine(&raw const first.granted),
-            }
+            self.take_off(first)
         });
         unlock(&self.lock);
         granted
+    }
+
+    /// Closes the semaphore: no more permits are taken from it. All that wait for permits stop
+    /// waiting, and get an error. Permits that are out stay valid. A second call does nothing.
+    ///
+    /// | | in a closed semaphore, also if permits are free |
+    /// | --- | --- |
+    /// | [`acquire_unless_closed`](Self::acquire_unless_closed) and the like, [`acquire_async`](Self::acquire_async) | an [`AcquireError`] |
+    /// | [`ctx.with(&semaphore).acquire()`](crate::context::With::acquire) | [`AcquireContextError::Closed`](crate::context::AcquireContextError) |
+    /// | [`try_acquire`](Self::try_acquire), [`acquire_timeout`](Self::acquire_timeout) and the like | `None`, at once |
+    /// | [`acquire`](Self::acquire) and the like, which have no error | a panic |
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// gosched::run(|| {
+    ///     let slots = Semaphore::new(1);
+    ///     let held = slots.acquire();
+    ///     gosched::scope(|s| {
+    ///         let waits = s.go(|| slots.acquire_unless_closed().is_err());
+    ///         slots.close();
+    ///         assert!(waits.join().unwrap());
+    ///     });
+    ///     drop(held); // is free, but nobody gets it
+    ///     assert!(slots.available_permits() == 1 && slots.try_acquire().is_none());
+    /// });
+    /// ```
+    pub fn close(&self) {
+        point("close");
+        lock(&self.lock);
+        self.closed.set(true);
+        unlock(&self.lock);
+        wake_each(|| self.refuse(), wake);
+    }
+
+    /// Takes the first waiter off the queue of a closed semaphore.
+    fn refuse(&self) -> Option<ToWake> {
+        lock(&self.lock);
+        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock, and then
+        // until it is woken, which is done later.
+        let first = unsafe { self.first.get().as_ref() };
+        let refused = first.map(|first| {
+            first.refused.set(true);
+            self.take_off(first)
+        });
+        unlock(&self.lock);
+        refused
+    }
+
+    /// Whether the semaphore was [closed](Self::close).
+    ///
+    /// ```
+    /// let slots = gosched::sync::Semaphore::new(3);
+    /// assert!(!slots.is_closed());
+    /// slots.close();
+    /// assert!(slots.is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        point("is_closed");
+        lock(&self.lock);
+        let closed = self.closed.get();
+        unlock(&self.lock);
+        closed
     }
 
     /// How many permits are free at this moment.
@@ -403,6 +580,27 @@ impl fmt::Debug for Semaphore {
     }
 }
 
+/// The error of a request for permits of a [closed](Semaphore::close) [`Semaphore`].
+///
+/// ```
+/// use gosched::sync::{AcquireError, Semaphore};
+///
+/// let slots = Semaphore::new(1);
+/// slots.close();
+/// let error: AcquireError = slots.acquire_unless_closed().unwrap_err();
+/// assert_eq!(error.to_string(), "the semaphore is closed");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcquireError(());
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("the semaphore is closed")
+    }
+}
+
+impl Error for AcquireError {}
+
 /// The future that [`Semaphore::acquire_async`] returns.
 ///
 /// ```
@@ -411,7 +609,7 @@ impl fmt::Debug for Semaphore {
 /// gosched::run(|| {
 ///     let slots = Semaphore::new(1);
 ///     let future: AcquireFuture<'_> = slots.acquire_async();
-///     let slot = gosched::block_on(future);
+///     let slot = gosched::block_on(future).unwrap();
 ///     assert!(slots.try_acquire().is_none());
 ///     drop(slot);
 /// });
@@ -432,7 +630,8 @@ unsafe impl Sync for AcquireFuture<'_> {}
 impl Semaphore {
     /// [`acquire`](Self::acquire) for `async` code. The future waits in the same queue as
     /// goroutines that want permits. No thread and no goroutine waits for it. It may be dropped at
-    /// any time: permits that it has got go to the next waiter.
+    /// any time: permits that it has got go to the next waiter. Its result is an error if the
+    /// semaphore is [closed](Self::close).
     ///
     /// ```
     /// use gosched::sync::Semaphore;
@@ -440,7 +639,7 @@ impl Semaphore {
     /// gosched::run(|| {
     ///     let slots = Semaphore::new(1);
     ///     gosched::block_on(async {
-    ///         let slot = slots.acquire_async().await;
+    ///         let slot = slots.acquire_async().await.unwrap();
     ///         assert_eq!(slots.available_permits(), 0);
     ///         drop(slot);
     ///     });
@@ -458,7 +657,7 @@ impl Semaphore {
     ///
     /// gosched::run(|| {
     ///     let slots = Semaphore::new(3);
-    ///     let two = gosched::block_on(slots.acquire_many_async(2));
+    ///     let two = gosched::block_on(slots.acquire_many_async(2)).unwrap();
     ///     assert_eq!(slots.available_permits(), 1);
     ///     drop(two);
     /// });
@@ -469,7 +668,7 @@ impl Semaphore {
 }
 
 impl<'a> Future for AcquireFuture<'a> {
-    type Output = SemaphorePermit<'a>;
+    type Output = Result<SemaphorePermit<'a>, AcquireError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let semaphore = self.semaphore;
@@ -478,36 +677,35 @@ impl<'a> Future for AcquireFuture<'a> {
             let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(self.n, waker.take()))));
             // SAFETY: the waiter stays until it is taken off the queue: by drop, or before the
             // permits are there.
-            if !semaphore.take_or_queue(unsafe { waiter.as_ref() }) {
+            let begun = semaphore.take_or_queue(unsafe { waiter.as_ref() });
+            if begun == Begun::Queued {
                 self.waiter = Some(waiter);
                 return Poll::Pending;
             }
             // Made before the waker is dropped, which may panic.
-            let permit = SemaphorePermit::new(semaphore, self.n);
+            let permit = (begun == Begun::Taken).then(|| SemaphorePermit::new(semaphore, self.n));
             // SAFETY: the waiter is in no queue, and nobody else has it.
             drop(unsafe { Box::from_raw(waiter.as_ptr()) });
-            return Poll::Ready(permit);
+            return Poll::Ready(permit.ok_or(AcquireError(())));
         };
+        // SAFETY: the waiter is this future's, and stays until the future drops it.
+        let this = unsafe { waiter.as_ref() };
         lock(&semaphore.lock);
-        // SAFETY: the waiter is this future's, and stays until the future drops it; the lock is
-        // held.
-        let granted = unsafe {
-            let granted = waiter.as_ref().granted();
-            if !granted {
-                waker = waiter.as_ref().waker.replace(waker);
-            }
-            granted
-        };
+        let woken = this.is_woken();
+        if !woken {
+            waker = this.waker.replace(waker);
+        }
         unlock(&semaphore.lock);
         // The waker's code may be anything, so it isn't dropped with the lock held.
         drop(waker);
-        if !granted {
+        if !woken {
             return Poll::Pending;
         }
         self.waiter = None;
+        let outcome = semaphore.outcome(this);
         // SAFETY: the waiter has left the queue, and nobody else has it.
         drop(unsafe { Box::from_raw(waiter.as_ptr()) });
-        Poll::Ready(SemaphorePermit::new(semaphore, self.n))
+        Poll::Ready(outcome)
     }
 }
 
@@ -515,11 +713,13 @@ impl Drop for AcquireFuture<'_> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter else { return };
         // SAFETY: the waiter is this future's, and stays until the end of this function.
-        let queued = self.semaphore.leave(unsafe { waiter.as_ref() });
+        let this = unsafe { waiter.as_ref() };
+        let queued = self.semaphore.leave(this);
+        let unused = if queued || this.refused.get() { 0 } else { self.n };
         // Dropped at the end, because the waker's drop may panic, and others wait for the permits.
         // SAFETY: the waiter has left the queue, and nobody else has it.
         let _waiter = unsafe { Box::from_raw(waiter.as_ptr()) };
-        self.semaphore.give_back(if queued { 0 } else { self.n });
+        self.semaphore.give_back(unused);
     }
 }
 

@@ -86,7 +86,7 @@ fn types_without_parameters() {
         "++": metrics::Description metrics::Value pprof::Profile;
         "++": explore::Link explore::Pipe;
         "++": context::Context context::Canceler context::AfterFunc context::Cause;
-        "++": context::ContextError context::RecvContextError;
+        "++": context::ContextError context::RecvContextError context::AcquireContextError ours::AcquireError;
         // A lock belongs to its goroutine.
         "++": JoinError AccessError;
         "--": OsThreadLock;

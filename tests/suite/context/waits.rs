@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use gosched::chan::{TryRecvError, bounded, never};
-use gosched::context::{Context, ContextError, JoinContextError, RecvContextError, SendContextError};
+use gosched::context::{
+    AcquireContextError, Context, ContextError, JoinContextError, RecvContextError, SendContextError,
+};
 use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
 use gosched::{go, run, select, yield_now};
 
@@ -131,7 +133,7 @@ fn permits() {
         };
         let few = go_until_it_waits(|| drop(semaphore.acquire()));
         cancel.cancel();
-        assert_eq!(many.join().unwrap(), Err(CANCELED));
+        assert_eq!(many.join().unwrap(), Err(AcquireContextError::Ended(CANCELED)));
         few.join().unwrap();
         let (ctx, _cancel) = Context::background().with_cancel();
         let all = ctx.with(semaphore).acquire().unwrap();
@@ -263,7 +265,7 @@ fn what_has_ended_does_nothing() {
         assert_eq!(ctx.with(&tx).send(2), Err(SendContextError::Ended(2, CANCELED)));
         assert_eq!(rx.len(), 1);
         let semaphore = Semaphore::new(1);
-        assert_eq!(ctx.with(&semaphore).acquire().map(drop), Err(CANCELED));
+        assert_eq!(ctx.with(&semaphore).acquire().map(drop), Err(AcquireContextError::Ended(CANCELED)));
         assert_eq!(semaphore.available_permits(), 1);
         assert_eq!(ctx.with(&WaitGroup::new()).wait(), Err(CANCELED));
         let mutex = Mutex::new(7);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gosched::context::{AcquireContextError, Context};
 use gosched::sync::{Semaphore, WaitGroup};
 use gosched::{block_on, blocking, go, goexit, run, scope, yield_now};
 
@@ -28,7 +29,93 @@ tests! {
     owned_permits_wait_and_give_up
     one_that_wants_more_than_there_are_holds_up_nobody
     one_whose_permits_are_forgotten_holds_up_nobody
+    a_close_ends_all_waits
+    a_close_and_a_limit_and_permits_at_once
+    a_closed_semaphore_refuses_in_each_way
 }
+
+pub fn a_close_ends_all_waits() {
+    in_any_order(|| {
+        let slots = Arc::new(Semaphore::new(1));
+        let held = slots.acquire();
+        let wait = |f: fn(&Arc<Semaphore>) -> bool| {
+            let slots = slots.clone();
+            go_until_it_waits(move || f(&slots))
+        };
+        let waits = [
+            wait(|slots| slots.acquire_unless_closed().is_err()),
+            wait(|slots| slots.acquire_many_unless_closed(7).is_err()),
+            wait(|slots| slots.acquire_timeout(LONG).is_none()),
+            wait(|slots| slots.clone().acquire_owned_unless_closed().is_err()),
+            wait(|slots| {
+                let (ctx, _cancel) = Context::background().with_cancel();
+                ctx.with(slots).acquire().map(drop) == Err(AcquireContextError::Closed)
+            }),
+            wait(|slots| {
+                Context::background().with(slots).acquire().map(drop) == Err(AcquireContextError::Closed)
+            }),
+            wait(|slots| panics(|| drop(slots.acquire())).contains("closed")),
+        ];
+        slots.close();
+        slots.close();
+        for waits in waits {
+            assert!(waits.join().unwrap());
+        }
+        drop(held);
+        assert_eq!(slots.available_permits(), 1);
+        slots.add_permits(1);
+        assert_eq!(slots.available_permits(), 2);
+    });
+}
+
+/// Whatever comes first, no permit is lost, and all waits end.
+pub fn a_close_and_a_limit_and_permits_at_once() {
+    in_any_order(|| {
+        for _ in 0..times(100, 1) {
+            let slots = Semaphore::new(0);
+            let (ctx, cancel) = Context::background().with_cancel();
+            scope(|s| {
+                s.go(|| slots.close());
+                s.go(|| slots.add_permits(1));
+                s.go(move || cancel.cancel());
+                s.go(|| drop(ctx.with(&slots).acquire()));
+                s.go(|| drop(slots.acquire_timeout(Duration::from_nanos(1))));
+                s.go(|| drop(slots.acquire_unless_closed()));
+            });
+            assert_eq!(slots.available_permits(), 1);
+        }
+    });
+}
+
+/// Also where nothing may wait, and if permits are free.
+fn a_closed_semaphore_refuses_in_each_way() {
+    let refuses = || {
+        let slots = Arc::new(Semaphore::new(2));
+        slots.close();
+        assert!(slots.is_closed());
+        assert!(slots.try_acquire().is_none() && slots.acquire_timeout(LONG).is_none());
+        assert!(slots.clone().try_acquire_owned().is_none());
+        assert!(slots.clone().acquire_owned_timeout(LONG).is_none());
+        assert!(slots.acquire_unless_closed().is_err());
+        assert!(slots.clone().acquire_many_owned_unless_closed(2).is_err());
+        let (ctx, _cancel) = Context::background().with_cancel();
+        assert_eq!(ctx.with(&slots).acquire().map(drop), Err(AcquireContextError::Closed));
+        let message = panics(|| drop(slots.acquire()));
+        assert!(
+            message.contains("the semaphore is closed; acquire_unless_closed returns an error"),
+            "{message}"
+        );
+        assert!(panics(|| drop(slots.clone().acquire_owned())).contains("closed"));
+        assert_eq!(slots.available_permits(), 2);
+    };
+    run(|| {
+        refuses();
+        blocking(refuses);
+    });
+    thread::spawn(refuses).join().unwrap();
+}
+
+const LONG: Duration = Duration::from_secs(3600);
 
 fn one_that_wants_more_than_there_are_holds_up_nobody() {
     run(|| {
@@ -38,7 +125,7 @@ fn one_that_wants_more_than_there_are_holds_up_nobody() {
         let behind = go_until_it_waits(|| slots.acquire());
         drop(one);
         drop(behind.join().unwrap());
-        drop(block_on(slots.acquire_async()));
+        drop(block_on(slots.acquire_async()).unwrap());
         // When permits are added, its turn has come, and nobody passes it.
         slots.add_permits(1);
         assert!(slots.try_acquire().is_none());

@@ -31,6 +31,7 @@ tests! {
     a_waker_that_waits_for_who_comes_after
     a_waker_that_waits_for_who_ends_with_the_same_context
     forgotten
+    those_of_a_closed_semaphore_fail
     permits_are_wanted_in_each_way
     storm_with_one_p
     storm_with_two_ps
@@ -40,7 +41,7 @@ tests! {
 pub fn each_gets_permits_in_its_turn() {
     in_any_order(|| {
         let semaphore = Arc::new(Semaphore::new(3));
-        let all = block_on(semaphore.acquire_many_async(3));
+        let all = block_on(semaphore.acquire_many_async(3)).unwrap();
         let mut first = Task::waits(semaphore.acquire_many_async(2));
         let wants_one = semaphore.clone();
         let second = go_until_it_waits(move || wants_one.acquire().forget());
@@ -49,12 +50,12 @@ pub fn each_gets_permits_in_its_turn() {
         drop(all);
         assert_eq!((first.times_woken(), third.times_woken()), (1, 0));
         second.join().unwrap();
-        let two = first.poll().unwrap();
+        let two = first.poll().unwrap().unwrap();
         assert!(third.poll().is_none());
         drop(two);
         assert_eq!(third.times_woken(), 1);
         assert_eq!(semaphore.available_permits(), 1);
-        drop(third.poll().unwrap());
+        drop(third.poll().unwrap().unwrap());
         assert_eq!(semaphore.available_permits(), 2);
     });
 }
@@ -69,7 +70,7 @@ fn one_that_is_dropped_lets_others_by() {
         drop(many);
         assert_eq!(Arc::strong_count(&woken), 1, "the waker is gone");
         assert_eq!(one.times_woken(), 1);
-        assert!(one.poll().is_some());
+        assert!(one.poll().unwrap().is_ok());
     });
 }
 
@@ -82,7 +83,7 @@ fn permits_that_came_are_given_back() {
         drop(all);
         assert_eq!((first.times_woken(), second.times_woken()), (1, 0));
         drop(first);
-        assert!(second.poll().is_some());
+        assert!(second.poll().unwrap().is_ok());
         assert_eq!(semaphore.available_permits(), 1);
     });
 }
@@ -120,7 +121,7 @@ pub fn a_waker_that_waits_for_who_comes_after() {
         let acquires = semaphore.clone();
         tx.send(go_until_it_waits(move || acquires.acquire().forget())).unwrap();
         semaphore.add_permits(2);
-        block_on(future).forget();
+        block_on(future).unwrap().forget();
     });
 }
 
@@ -145,7 +146,7 @@ pub fn a_waker_that_waits_for_who_ends_with_the_same_context() {
         drop(tx);
         cancel.cancel();
         assert!(first.join().unwrap());
-        drop(block_on(future));
+        drop(block_on(future).unwrap());
     });
 }
 
@@ -157,6 +158,32 @@ fn forgotten() {
         drop(one);
         assert_eq!(semaphore.available_permits(), 0, "it has come to who is forgotten");
         forget(Task::waits(semaphore.acquire_async()));
+    });
+}
+
+pub fn those_of_a_closed_semaphore_fail() {
+    in_any_order(|| {
+        let semaphore = Semaphore::new(1);
+        let held = semaphore.acquire();
+        let mut waits = Task::waits(semaphore.acquire_async());
+        let dropped = Task::waits(semaphore.acquire_many_async(2));
+        semaphore.close();
+        assert_eq!((waits.times_woken(), dropped.times_woken()), (1, 1));
+        assert!(waits.poll().unwrap().is_err());
+        drop(dropped);
+        assert_eq!(semaphore.available_permits(), 0, "it had no permits to give back");
+        drop(held);
+        assert!(block_on(semaphore.acquire_async()).is_err());
+        assert_eq!(semaphore.available_permits(), 1);
+        // One that had got its permits before the close keeps them.
+        let semaphore = Semaphore::new(0);
+        let (mut first, second) =
+            (Task::waits(semaphore.acquire_async()), Task::waits(semaphore.acquire_async()));
+        semaphore.add_permits(1);
+        semaphore.close();
+        drop(first.poll().unwrap().unwrap());
+        drop(second);
+        assert_eq!(semaphore.available_permits(), 1);
     });
 }
 
@@ -185,9 +212,10 @@ impl Wanted {
             let n = 1 + rng.below(Self::PERMITS);
             let permit = match rng.below(4) {
                 0 => Some(self.semaphore.acquire_many(n)),
-                1 => Some(block_on(self.semaphore.acquire_many_async(n))),
+                1 => Some(block_on(self.semaphore.acquire_many_async(n)).unwrap()),
                 2 => self.semaphore.acquire_many_timeout(n, Duration::from_micros(rng.next() % 100)),
-                _ => block_on(for_a_while(self.semaphore.acquire_many_async(n), rng.below(4))),
+                _ => block_on(for_a_while(self.semaphore.acquire_many_async(n), rng.below(4)))
+                    .map(Result::unwrap),
             };
             self.seen[usize::from(permit.is_none())].store(true, Ordering::Relaxed);
             if permit.is_some() {

@@ -13,6 +13,9 @@ explored! {
     waits_for_a_group_with_and_without_a_limit
     many_wait_for_a_group_with_limits
     owned_permits_wait_and_give_up
+    a_close_ends_all_waits
+    a_close_and_a_limit_and_permits_at_once
+    those_of_a_closed_semaphore_fail
     each_gets_permits_in_its_turn
     a_waker_that_waits_for_who_comes_after
     a_waker_that_waits_for_who_ends_with_the_same_context

@@ -114,6 +114,8 @@ mod types {
         SingleFlight "sync::SingleFlight<u8, T>" invariant;
         /// Any code that shares it may set the value.
         OnceLock "sync::OnceLock<T>" invariant;
+        /// The function makes a value, which all that share it see.
+        LazyLock "sync::LazyLock<T>" invariant;
         /// It owns a `T`, and has no other use of it.
         Pollable "net::Pollable<T>" covariant;
         /// Any code that shares it may set it.

@@ -1,8 +1,8 @@
 //! Locks, conditions and barriers for goroutines. A goroutine that waits is parked, and its thread
 //! runs others. Go's `sync`.
 //!
-//! The names are std's, and `new` is `const`. There is no poisoning: `lock` returns the guard, not
-//! a `Result`, and the value stays as a panic has left it.
+//! The names are std's, and `new` is `const`. There is no poisoning, except of a [`LazyLock`]:
+//! `lock` returns the guard, not a `Result`, and the value stays as a panic has left it.
 //!
 //! A [`MutexGuard`], a [`SemaphorePermit`] and a [`WaitGroupGuard`] give back what they hold when
 //! they are dropped, so also after a panic. An [`OwnedSemaphorePermit`] can go where nothing can be
@@ -25,6 +25,7 @@
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore`; `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
+// | `lazy_lock.rs` | `LazyLock` |
 // | `notify.rs` | `Notify`, `NotifiedFuture` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
@@ -33,6 +34,7 @@
 mod barrier;
 mod condvar;
 mod err_group;
+mod lazy_lock;
 pub(crate) mod mutex;
 mod notify;
 mod once;
@@ -47,6 +49,7 @@ mod wait_group_go;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use err_group::{ErrGroup, err_group};
+pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::{NotifiedFuture, Notify};
 pub use once::{Once, OnceLock};

@@ -118,7 +118,7 @@ fn types_with_a_parameter() {
         "++ ++ -- --": JoinHandle<T> JoinFuture<T> ScopedJoinHandle<'static, T>;
         "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T>;
         // These share values between threads, too.
-        "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::MutexGuard<'static, T>;
+        "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::LazyLock<T> ours::MutexGuard<'static, T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
         // These are like the value that they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
@@ -141,7 +141,7 @@ fn what_may_be_used_where_a_panic_is_caught() {
     both::<(net::TcpStream, net::TcpListener, net::UdpSocket, net::UnixStream)>();
     both::<(fs::File, fs::ReadDir, io::Stdin)>();
     both::<(JoinHandle<Cell<u8>>, chan::Sender<Cell<u8>>, chan::Receiver<Cell<u8>>)>();
-    both::<(ours::Condvar, ours::Barrier, ours::Once, ours::OnceLock<u8>)>();
+    both::<(ours::Condvar, ours::Barrier, ours::Once, ours::OnceLock<u8>, ours::LazyLock<u8>)>();
     both::<(ours::WaitGroup, ours::Semaphore, ours::Notify)>();
     both::<(explore::Link, explore::Pipe)>();
     both::<(context::Context, context::Canceler, time::Timer, time::Ticker, signal::Signals)>();

@@ -3,6 +3,7 @@
 pub mod counted;
 pub mod err_group;
 pub mod futures;
+pub mod lazy_lock;
 pub mod limits;
 pub mod locks;
 pub mod notify;
@@ -15,6 +16,7 @@ pub const TESTS: &[&[Test]] = &[
     counted::TESTS,
     err_group::TESTS,
     futures::TESTS,
+    lazy_lock::TESTS,
     limits::TESTS,
     locks::TESTS,
     notify::TESTS,

@@ -2,6 +2,7 @@
 
 use crate::sync::counted::*;
 use crate::sync::futures::*;
+use crate::sync::lazy_lock::*;
 use crate::sync::limits::*;
 use crate::sync::locks::*;
 use crate::sync::notify::*;
@@ -43,6 +44,8 @@ explored! {
     every_job_is_done
     once_runs_one_function
     a_once_lock_has_one_value
+    a_lazy_lock_has_one_value
+    a_panic_poisons_a_lazy_lock
     a_barrier_has_one_leader_each_time
     a_semaphore_has_so_many_permits
     who_waits_for_permits_is_served_in_order

@@ -102,12 +102,22 @@ mod types {
         Mutex "sync::Mutex<T>" invariant;
         /// It may replace the value.
         MutexGuard "sync::MutexGuard<'static, T>" invariant;
+        /// It may replace the value.
+        OwnedMutexGuard "sync::OwnedMutexGuard<T>" invariant;
+        /// It may replace the value.
+        MappedMutexGuard "sync::MappedMutexGuard<'static, T>" invariant;
         /// A goroutine that locks it may replace the value.
         RwLock "sync::RwLock<T>" invariant;
         /// It only reads, and refers to the value apart from the lock.
         RwLockReadGuard "sync::RwLockReadGuard<'static, T>" covariant;
         /// It may replace the value.
         RwLockWriteGuard "sync::RwLockWriteGuard<'static, T>" invariant;
+        /// It has the lock, and when it is dropped, others may have it.
+        OwnedRwLockReadGuard "sync::OwnedRwLockReadGuard<T>" invariant;
+        /// It may replace the value.
+        OwnedRwLockWriteGuard "sync::OwnedRwLockWriteGuard<T>" invariant;
+        /// It may replace the value.
+        MappedRwLockWriteGuard "sync::MappedRwLockWriteGuard<'static, T>" invariant;
         /// The errors of failed goroutines go in.
         ErrGroup "sync::ErrGroup<'static, 'static, T>" invariant;
         /// Values go in, for others.
@@ -160,6 +170,10 @@ mod lifetimes {
         RwLockReadGuard "sync::RwLockReadGuard<'x, u8>" covariant;
         /// It refers to the lock.
         RwLockWriteGuard "sync::RwLockWriteGuard<'x, u8>" covariant;
+        /// It refers to the mutex.
+        MappedMutexGuard "sync::MappedMutexGuard<'x, u8>" covariant;
+        /// It refers to the lock.
+        MappedRwLockWriteGuard "sync::MappedRwLockWriteGuard<'x, u8>" covariant;
         /// As a scope.
         ErrGroup "sync::ErrGroup<'x, 'static, u8>" invariant;
         /// It refers to a context.

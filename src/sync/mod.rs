@@ -5,9 +5,9 @@
 //! `lock` returns the guard, not a `Result`, and the value stays as a panic has left it.
 //!
 //! A [`MutexGuard`], a [`SemaphorePermit`] and a [`WaitGroupGuard`] give back what they hold when
-//! they are dropped, so also after a panic. An [`OwnedSemaphorePermit`] can go where nothing can be
-//! borrowed. [`WaitGroup::go`] counts a goroutine until it has ended, in whatever way it ends.
-//! Waits with a limit end in `_timeout`.
+//! they are dropped, so also after a panic. An [`OwnedSemaphorePermit`] and an [`OwnedMutexGuard`]
+//! can go where nothing can be borrowed. [`WaitGroup::go`] counts a goroutine until it has ended, in
+//! whatever way it ends. Waits with a limit end in `_timeout`.
 //!
 //! A thread that isn't a goroutine's may use them, too: once the runtime has started, it blocks
 //! while it waits. Inside [`blocking`](crate::blocking), and before the runtime has started,
@@ -17,6 +17,8 @@
 // | file | what it holds |
 // | --- | --- |
 // | `mutex.rs` | `Mutex` |
+// | `owned.rs` | guards that keep their lock |
+// | `mapped.rs` | guards of a part of a value |
 // | `raw_mutex.rs` | Go's `sync.Mutex` |
 // | `rwlock.rs` | `RwLock` |
 // | `condvar.rs` | `Condvar` |
@@ -35,9 +37,11 @@ mod barrier;
 mod condvar;
 mod err_group;
 mod lazy_lock;
+mod mapped;
 pub(crate) mod mutex;
 mod notify;
 mod once;
+mod owned;
 mod permit;
 mod raw_mutex;
 mod rwlock;
@@ -50,9 +54,11 @@ pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use err_group::{ErrGroup, err_group};
 pub use lazy_lock::LazyLock;
+pub use mapped::{MappedMutexGuard, MappedRwLockWriteGuard};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::{NotifiedFuture, Notify};
 pub use once::{Once, OnceLock};
+pub use owned::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, AcquireFuture, Semaphore};

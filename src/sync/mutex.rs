@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ use crate::sync::raw_mutex::RawMutex;
 /// });
 /// ```
 pub struct Mutex<T: ?Sized> {
-    raw: RawMutex,
-    value: UnsafeCell<T>,
+    pub(super) raw: RawMutex,
+    pub(super) value: UnsafeCell<T>,
 }
 
 // SAFETY: the mutex owns its value, which may be sent.
@@ -196,6 +197,11 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The guard's mutex.
     pub(crate) fn mutex(&self) -> &'a Mutex<T> {
         self.mutex
+    }
+
+    /// Forgets the guard, and returns what the caller is to unlock in its place.
+    pub(super) fn into_raw(self) -> &'a RawMutex {
+        &ManuallyDrop::new(self).mutex.raw
     }
 }
 

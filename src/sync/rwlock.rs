@@ -7,6 +7,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -42,12 +43,12 @@ const MOST_READERS: u32 = MAX_READERS as u32 / 2;
 /// });
 /// ```
 pub struct RwLock<T: ?Sized> {
-    raw: RawRwLock,
-    value: UnsafeCell<T>,
+    pub(super) raw: RawRwLock,
+    pub(super) value: UnsafeCell<T>,
 }
 
 /// A lock without a value.
-struct RawRwLock {
+pub(super) struct RawRwLock {
     /// Held by the writer, from before it waits for readers until it has unlocked.
     writers: RawMutex,
     /// The writer sleeps on this while there are readers.
@@ -159,7 +160,7 @@ impl RawRwLock {
         semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
     }
 
-    fn read_unlock(&self) {
+    pub(super) fn read_unlock(&self) {
         point("unlock");
         // Release: pairs with the acquire in write, so that reads here come before the writer's
         // writes.
@@ -170,6 +171,27 @@ impl RawRwLock {
                 semrelease(&self.writer_sem);
             }
         }
+    }
+
+    pub(super) fn write_unlock(&self) {
+        point("unlock");
+        self.let_others_in(0);
+    }
+
+    /// Makes the writer a reader. No other writer comes in between.
+    pub(super) fn downgrade(&self) {
+        point("downgrade");
+        self.let_others_in(1);
+    }
+
+    /// Ends the writer's turn, and counts it as `readers` readers from then on.
+    fn let_others_in(&self, readers: i32) {
+        // Release: pairs with the acquire in read, so that readers see the writes.
+        let count = self.reader_count.fetch_add(MAX_READERS + readers, Ordering::AcqRel);
+        for _ in 0..count + MAX_READERS {
+            semrelease(&self.reader_sem);
+        }
+        self.writers.unlock();
     }
 }
 
@@ -317,15 +339,38 @@ impl<T: ?Sized> RwLock<T> {
         let value = unsafe { NonNull::new_unchecked(self.value.get()) };
         RwLockReadGuard { raw: &self.raw, value, borrowed: PhantomData }
     }
+}
 
-    fn write_unlock(&self) {
-        point("unlock");
-        // Release: pairs with the acquire in read, so that readers see the writes.
-        let waiting = self.raw.reader_count.fetch_add(MAX_READERS, Ordering::AcqRel) + MAX_READERS;
-        for _ in 0..waiting {
-            semrelease(&self.raw.reader_sem);
-        }
-        self.raw.writers.unlock();
+impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
+    /// A guard of a part of the value, in place of this one.
+    pub(super) fn with_value<U: ?Sized>(self, value: NonNull<U>) -> RwLockReadGuard<'a, U> {
+        RwLockReadGuard { raw: ManuallyDrop::new(self).raw, value, borrowed: PhantomData }
+    }
+}
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// Makes this a guard to read. Other readers come in, but no other writer has the lock in
+    /// between. std's `downgrade`; Go has none.
+    ///
+    /// ```
+    /// use gosched::sync::{RwLock, RwLockWriteGuard};
+    ///
+    /// let level = RwLock::new(1);
+    /// let mut writer = level.write();
+    /// *writer += 1;
+    /// let reader = RwLockWriteGuard::downgrade(writer);
+    /// assert_eq!((*reader, *level.read()), (2, 2));
+    /// assert!(level.try_write().is_none());
+    /// ```
+    pub fn downgrade(guard: Self) -> RwLockReadGuard<'a, T> {
+        let lock = ManuallyDrop::new(guard).lock;
+        lock.raw.downgrade();
+        lock.read_guard()
+    }
+
+    /// Forgets the guard, and returns what the caller is to unlock in its place.
+    pub(super) fn into_raw(self) -> &'a RawRwLock {
+        &ManuallyDrop::new(self).lock.raw
     }
 }
 
@@ -364,7 +409,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
-        self.lock.write_unlock();
+        self.lock.raw.write_unlock();
     }
 }
 

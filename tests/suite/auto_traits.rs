@@ -119,7 +119,10 @@ fn types_with_a_parameter() {
         "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T>;
         // These share values between threads, too.
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::LazyLock<T> ours::MutexGuard<'static, T>;
+        "++ +- -- --": ours::OwnedMutexGuard<T> ours::MappedMutexGuard<'static, T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
+        "++ -- -- --": ours::OwnedRwLockReadGuard<T> ours::OwnedRwLockWriteGuard<T>;
+        "++ -- -- --": ours::MappedRwLockWriteGuard<'static, T>;
         // These are like the value that they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
         "++ +- -+ --": context::WithMut<'static, T>;

@@ -3,6 +3,7 @@
 pub mod counted;
 pub mod err_group;
 pub mod futures;
+pub mod guards;
 pub mod lazy_lock;
 pub mod limits;
 pub mod locks;
@@ -16,6 +17,7 @@ pub const TESTS: &[&[Test]] = &[
     counted::TESTS,
     err_group::TESTS,
     futures::TESTS,
+    guards::TESTS,
     lazy_lock::TESTS,
     limits::TESTS,
     locks::TESTS,

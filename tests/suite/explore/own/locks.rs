@@ -2,6 +2,7 @@
 
 use crate::sync::counted::*;
 use crate::sync::futures::*;
+use crate::sync::guards::*;
 use crate::sync::lazy_lock::*;
 use crate::sync::limits::*;
 use crate::sync::locks::*;
@@ -29,6 +30,9 @@ explored! {
     readers_are_many_and_writers_alone
     a_writer_that_waits_goes_before_readers_that_come_then
     readers_that_wait_go_before_the_next_writer
+    owned_guards_go_anywhere
+    no_writer_comes_before_a_downgraded_one_ends
+    readers_that_wait_come_in_at_a_downgrade
     notify_one_wakes_who_has_waited_longest
     notify_one_wakes_another_for_each_that_left
     notify_all_wakes_all

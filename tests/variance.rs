@@ -154,6 +154,8 @@ mod lifetimes {
         AcquireFuture "sync::AcquireFuture<'x>" covariant;
         /// It refers to the `Notify`.
         NotifiedFuture "sync::NotifiedFuture<'x>" covariant;
+        /// It refers to the limiter.
+        Reservation "sync::Reservation<'x>" covariant;
         /// It refers to the receiver.
         RecvFuture "chan::RecvFuture<'x, u8>" covariant;
         /// It refers to the sender.

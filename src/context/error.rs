@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use crate::goroutine::{JoinError, JoinHandle};
-use crate::sync::AcquireError;
+use crate::sync::{AcquireError, BurstError};
 
 /// The cause with which a context was [canceled](crate::context::Canceler::cancel_because).
 ///
@@ -211,6 +211,74 @@ impl From<ContextError> for AcquireContextError {
 impl From<AcquireError> for AcquireContextError {
     fn from(_: AcquireError) -> Self {
         AcquireContextError::Closed
+    }
+}
+
+/// Why a wait for a [`RateLimiter`](crate::sync::RateLimiter) under a context has failed.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::context::{Context, RateContextError};
+/// use gosched::sync::RateLimiter;
+///
+/// gosched::run(|| {
+///     let limiter = RateLimiter::every(Duration::from_secs(3600), 1);
+///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_secs(60));
+///     assert!(limiter.allow());
+///     assert_eq!(ctx.with(&limiter).wait(), Err(RateContextError::TooLate));
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RateContextError {
+    /// The request is for more tokens than the bucket holds.
+    Burst(BurstError),
+    /// The context's deadline comes before the tokens do.
+    TooLate,
+    /// The context has ended.
+    Ended(ContextError),
+}
+
+impl fmt::Display for RateContextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RateContextError::Burst(error) => error.fmt(f),
+            RateContextError::TooLate => f.pad("the wait would exceed the context's deadline"),
+            RateContextError::Ended(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for RateContextError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            RateContextError::Burst(error) => Some(error),
+            RateContextError::TooLate => None,
+            RateContextError::Ended(error) => Some(error),
+        }
+    }
+}
+
+/// [`ContextError::of`] finds the end of the context in the error.
+impl From<RateContextError> for io::Error {
+    fn from(error: RateContextError) -> Self {
+        match error {
+            RateContextError::Burst(_) => io::Error::new(ErrorKind::InvalidInput, error),
+            RateContextError::TooLate => io::Error::new(ErrorKind::TimedOut, error),
+            RateContextError::Ended(error) => error.into(),
+        }
+    }
+}
+
+impl From<ContextError> for RateContextError {
+    fn from(error: ContextError) -> Self {
+        RateContextError::Ended(error)
+    }
+}
+
+impl From<BurstError> for RateContextError {
+    fn from(error: BurstError) -> Self {
+        RateContextError::Burst(error)
     }
 }
 

@@ -35,6 +35,7 @@
 //! | `ctx.Err()`, `context.Cause(ctx)` | [`Context::err`], [`Context::cause`] |
 //! | a `select` of `ctx.Done()` and a channel | `ctx.with(&rx).recv()`, `ctx.with(&tx).send(value)` |
 //! | `sem.Acquire(ctx, 1)` | `ctx.with(&semaphore).acquire()` |
+//! | `limiter.Wait(ctx)` | `ctx.with(&limiter).wait()` |
 //! | `time.Sleep` in a `select` | [`Context::sleep`] |
 //! | `exec.CommandContext(ctx, ..)` | `ctx.with_mut(&mut command)`, which has `status` and `output` |
 //! | `AfterFunc(ctx, func() { conn.SetDeadline(past) })` | `ctx.with(&stream)`, which reads and writes |
@@ -49,6 +50,7 @@
 // | `scope.rs` | `Scope`: the tree, and its end |
 // | `error.rs` | `ContextError` and its like |
 // | `with.rs` | `With`: channels and locks; `Waitable`: values with waits |
+// | `with_sync.rs` | the same for limits of rates |
 // | `with_io.rs` | the same for values that are read and written |
 // | `with_mut.rs` | `WithMut`: processes |
 
@@ -59,10 +61,12 @@ mod scope;
 mod with;
 mod with_io;
 mod with_mut;
+mod with_sync;
 
 pub use context::{AfterFunc, Canceler, Context, Key};
 pub use error::{
-    AcquireContextError, Cause, ContextError, JoinContextError, RecvContextError, SendContextError,
+    AcquireContextError, Cause, ContextError, JoinContextError, RateContextError, RecvContextError,
+    SendContextError,
 };
 pub use with::{Waitable, With};
 pub use with_mut::WithMut;

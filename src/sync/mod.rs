@@ -29,6 +29,7 @@
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `lazy_lock.rs` | `LazyLock` |
 // | `notify.rs` | `Notify`, `NotifiedFuture` |
+// | `rate_limiter.rs` | `RateLimiter` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
 // | `single_flight.rs` | `SingleFlight` |
@@ -43,6 +44,7 @@ mod notify;
 mod once;
 mod owned;
 mod permit;
+mod rate_limiter;
 mod raw_mutex;
 mod rwlock;
 mod semaphore;
@@ -60,6 +62,7 @@ pub use notify::{NotifiedFuture, Notify};
 pub use once::{Once, OnceLock};
 pub use owned::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
+pub use rate_limiter::{BurstError, RateLimiter, Reservation};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, AcquireFuture, Semaphore};
 pub use single_flight::SingleFlight;

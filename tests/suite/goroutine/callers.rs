@@ -14,7 +14,7 @@ use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
 use gosched::process::Command;
 use gosched::signal::{self, Signal};
-use gosched::sync::{Notify, Semaphore, WaitGroup};
+use gosched::sync::{Notify, RateLimiter, Semaphore, WaitGroup};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
     metrics, num_goroutine, proc, run, scope, set_default_gomaxprocs, set_gomaxprocs, set_traceback, time,
@@ -109,14 +109,15 @@ fn waits_where_nothing_can() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (ctx, _cancel) = Context::background().with_cancel();
-        let (none, group) = (Semaphore::new(0), WaitGroup::new());
+        let (none, group, slow) = (Semaphore::new(0), WaitGroup::new(), RateLimiter::every(LONG, 1));
+        assert!(slow.allow());
         group.add(1);
         // The child runs until its input ends.
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let child = RefCell::new(child);
         let command = || Command::new("there is no such program");
-        let waits: [(&str, &dyn Fn()); 49] = [
+        let waits: [(&str, &dyn Fn()); 52] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -148,6 +149,9 @@ fn waits_where_nothing_can() {
             ("Notify::notified", &|| Notify::new().notified()),
             ("Notify::notified_timeout", &|| _ = Notify::new().notified_timeout(LONG)),
             ("Notify::notified", &|| ctx.with(&Notify::new()).notified().unwrap()),
+            ("RateLimiter::wait", &|| slow.wait()),
+            ("RateLimiter::wait", &|| slow.wait_n(1).unwrap()),
+            ("RateLimiter::wait", &|| ctx.with(&slow).wait().unwrap()),
             ("context::Context::sleep", &|| ctx.sleep(LONG).unwrap()),
             ("time::Timer::after_func", &|| _ = ctx.with_timeout(LONG)),
             ("a read", &|| _ = ctx.with(&empty).read(&mut [0]).unwrap()),

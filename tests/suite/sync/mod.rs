@@ -9,6 +9,7 @@ pub mod limits;
 pub mod locks;
 pub mod notify;
 pub mod primitives;
+pub mod rate_limiter;
 pub mod single_flight;
 
 use crate::harness::Test;
@@ -23,5 +24,6 @@ pub const TESTS: &[&[Test]] = &[
     locks::TESTS,
     notify::TESTS,
     primitives::TESTS,
+    rate_limiter::TESTS,
     single_flight::TESTS,
 ];

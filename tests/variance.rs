@@ -118,6 +118,14 @@ mod types {
         OwnedRwLockWriteGuard "sync::OwnedRwLockWriteGuard<T>" invariant;
         /// It may replace the value.
         MappedRwLockWriteGuard "sync::MappedRwLockWriteGuard<'static, T>" invariant;
+        /// Objects go in, for others.
+        ObjectPool "sync::Pool<T>" invariant;
+        /// Its object goes back, for others.
+        Pooled "sync::Pooled<T>" invariant;
+        /// It owns a value.
+        PoolError "sync::PoolError<T>" covariant;
+        /// It owns a value.
+        PoolContextError "context::PoolContextError<T>" covariant;
         /// The errors of failed goroutines go in.
         ErrGroup "sync::ErrGroup<'static, 'static, T>" invariant;
         /// Values go in, for others.

@@ -282,6 +282,45 @@ impl From<BurstError> for RateContextError {
     }
 }
 
+/// Why a [`Pool`](crate::sync::Pool) has handed out no object under a context.
+///
+/// ```
+/// use gosched::context::{Context, PoolContextError};
+/// use gosched::sync::Pool;
+///
+/// gosched::run(|| {
+///     let (ctx, _cancel) = Context::background().with_cancel();
+///     let pool: Pool<u32, &str> = Pool::new(1, || Err("refused"));
+///     assert_eq!(ctx.with(&pool).get().unwrap_err(), PoolContextError::Make("refused"));
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoolContextError<E> {
+    /// The function that makes an object has failed.
+    Make(E),
+    /// The context has ended before an object was free.
+    Ended(ContextError),
+}
+
+impl<E: fmt::Display> fmt::Display for PoolContextError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PoolContextError::Make(error) => error.fmt(f),
+            PoolContextError::Ended(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for PoolContextError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            PoolContextError::Make(error) => Some(error),
+            PoolContextError::Ended(error) => Some(error),
+        }
+    }
+}
+
 /// Why a send under a context has failed, with the value.
 ///
 /// ```

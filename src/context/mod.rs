@@ -50,7 +50,7 @@
 // | `scope.rs` | `Scope`: the tree, and its end |
 // | `error.rs` | `ContextError` and its like |
 // | `with.rs` | `With`: channels and locks; `Waitable`: values with waits |
-// | `with_sync.rs` | the same for limits of rates |
+// | `with_sync.rs` | the same for rates and pools |
 // | `with_io.rs` | the same for values that are read and written |
 // | `with_mut.rs` | `WithMut`: processes |
 
@@ -65,8 +65,8 @@ mod with_sync;
 
 pub use context::{AfterFunc, Canceler, Context, Key};
 pub use error::{
-    AcquireContextError, Cause, ContextError, JoinContextError, RateContextError, RecvContextError,
-    SendContextError,
+    AcquireContextError, Cause, ContextError, JoinContextError, PoolContextError, RateContextError,
+    RecvContextError, SendContextError,
 };
 pub use with::{Waitable, With};
 pub use with_mut::WithMut;

@@ -10,7 +10,9 @@ use crate::chan::{Receiver, Sender};
 use crate::context::{AcquireContextError, Context, ContextError, RecvContextError, SendContextError};
 use crate::net::Pollable;
 use crate::runtime::{Limit, Received, Sent, must_wait};
-use crate::sync::{Condvar, Mutex, MutexGuard, Notify, RateLimiter, Semaphore, SemaphorePermit, WaitGroup};
+use crate::sync::{
+    Condvar, Mutex, MutexGuard, Notify, Pool, RateLimiter, Semaphore, SemaphorePermit, WaitGroup,
+};
 
 /// A value with waits, and the context that ends the waits: [`Context::with`] makes it. Its
 /// functions have the names of the functions that wait without a limit. They return an error when
@@ -25,6 +27,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Notify, RateLimiter, Semaphore, Se
 /// | [`WaitGroup`] | `wait` |
 /// | [`Notify`] | `notified` |
 /// | [`RateLimiter`] | `wait`, `wait_n` |
+/// | [`Pool`] | `get` |
 /// | [`Condvar`] | `wait`, `wait_while`, which return a guard and a result |
 /// | [`Pollable`](crate::net::Pollable): `TcpStream`, `UdpSocket`, ... | [`Read`](std::io::Read) and [`Write`](std::io::Write), `read_with`, `write_with`, `readable`, `writable` |
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
@@ -485,7 +488,7 @@ impl With<'_, '_, Condvar> {
     message = "no wait of `{Self}` ends with a context",
     label = "not a channel, a lock or a socket of gosched",
     note = "`Context::with` takes a `Receiver`, a `Sender`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Notify`, a \
-            `RateLimiter`, a `Condvar` or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
+            `RateLimiter`, a `Pool`, a `Condvar` or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
     note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`"
 )]
 pub trait Waitable {
@@ -518,6 +521,7 @@ themselves! {
     [] WaitGroup;
     [] Notify;
     [] RateLimiter;
+    [T, E] Pool<T, E>;
     [] Condvar;
     [T] Pollable<T>;
 }

@@ -1,8 +1,10 @@
 //! [`With`] for limits that are made of other waits.
 
-use crate::context::{RateContextError, With};
+use std::mem;
+
+use crate::context::{AcquireContextError, PoolContextError, RateContextError, With};
 use crate::runtime::{must_wait, nanos, until};
-use crate::sync::RateLimiter;
+use crate::sync::{Pool, Pooled, RateLimiter};
 
 impl With<'_, '_, RateLimiter> {
     /// [`RateLimiter::wait`] that ends with the context. If the token will not be there before the
@@ -68,5 +70,41 @@ impl With<'_, '_, RateLimiter> {
             reservation.cancel();
         }
         Ok(slept?)
+    }
+}
+
+impl<T, E> With<'_, '_, Pool<T, E>> {
+    /// [`Pool::get`] that ends with the context while it waits. The functions that check and make
+    /// an object don't end with it.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    /// use gosched::context::{Context, ContextError, PoolContextError};
+    /// use gosched::sync::Pool;
+    ///
+    /// gosched::run(|| {
+    ///     let pool = Pool::new(1, || Ok::<_, Infallible>(7));
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(1));
+    ///     let _held = pool.get();
+    ///     let late = PoolContextError::Ended(ContextError::DeadlineExceeded);
+    ///     assert_eq!(ctx.with(&pool).get().unwrap_err(), late);
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the context has ended before an object was free; and that of the function that makes an
+    /// object.
+    ///
+    /// # Panics
+    /// As [`Pool::get`].
+    #[track_caller]
+    pub fn get(&self) -> Result<Pooled<T>, PoolContextError<E>> {
+        match self.ctx.with(self.on.slots()).acquire() {
+            Ok(slot) => mem::forget(slot),
+            Err(AcquireContextError::Ended(error)) => return Err(PoolContextError::Ended(error)),
+            Err(AcquireContextError::Closed) => unreachable!("a pool isn't closed"),
+        }
+        self.on.fill_slot().map_err(PoolContextError::Make)
     }
 }

@@ -29,6 +29,7 @@
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `lazy_lock.rs` | `LazyLock` |
 // | `notify.rs` | `Notify`, `NotifiedFuture` |
+// | `pool.rs` | `Pool`, `Pooled` |
 // | `rate_limiter.rs` | `RateLimiter` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
@@ -44,6 +45,7 @@ mod notify;
 mod once;
 mod owned;
 mod permit;
+mod pool;
 mod rate_limiter;
 mod raw_mutex;
 mod rwlock;
@@ -62,6 +64,7 @@ pub use notify::{NotifiedFuture, Notify};
 pub use once::{Once, OnceLock};
 pub use owned::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
+pub use pool::{Pool, PoolError, Pooled};
 pub use rate_limiter::{BurstError, RateLimiter, Reservation};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, AcquireFuture, Semaphore};

@@ -117,15 +117,16 @@ fn types_with_a_parameter() {
         "++ ++ -- --": chan::Sender<T> chan::Receiver<T> chan::RecvStream<T> chan::RecvFuture<'static, T> chan::SendFuture<'static, T>;
         "++ ++ -- --": chan::Iter<'static, T> chan::TryIter<'static, T> chan::IntoIter<T>;
         "++ ++ -- --": JoinHandle<T> JoinFuture<T> ScopedJoinHandle<'static, T>;
-        "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T>;
+        "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T> ours::Pool<T>;
         // These share values between threads, too.
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::LazyLock<T> ours::MutexGuard<'static, T>;
-        "++ +- -- --": ours::OwnedMutexGuard<T> ours::MappedMutexGuard<'static, T>;
+        "++ +- -- --": ours::OwnedMutexGuard<T> ours::MappedMutexGuard<'static, T> ours::Pooled<T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
         "++ -- -- --": ours::OwnedRwLockReadGuard<T> ours::OwnedRwLockWriteGuard<T>;
         "++ -- -- --": ours::MappedRwLockWriteGuard<'static, T>;
         // These are like the value that they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
+        "++ +- -+ --": ours::PoolError<T> context::PoolContextError<T>;
         "++ +- -+ --": context::WithMut<'static, T>;
         // It has a function that makes values.
         "++ ++ ++ ++": GoroutineLocal<T>;

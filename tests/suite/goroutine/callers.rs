@@ -14,7 +14,7 @@ use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
 use gosched::process::Command;
 use gosched::signal::{self, Signal};
-use gosched::sync::{Notify, RateLimiter, Semaphore, WaitGroup};
+use gosched::sync::{Notify, Pool, RateLimiter, Semaphore, WaitGroup};
 use gosched::{
     OsThreadLock, Traceback, blocking, dump_goroutines, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
     metrics, num_goroutine, proc, run, scope, set_default_gomaxprocs, set_gomaxprocs, set_traceback, time,
@@ -111,13 +111,15 @@ fn waits_where_nothing_can() {
         let (ctx, _cancel) = Context::background().with_cancel();
         let (none, group, slow) = (Semaphore::new(0), WaitGroup::new(), RateLimiter::every(LONG, 1));
         assert!(slow.allow());
+        let pool: Pool<u32> = Pool::new(1, || Ok(7));
+        let _in_use = pool.get();
         group.add(1);
         // The child runs until its input ends.
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let child = RefCell::new(child);
         let command = || Command::new("there is no such program");
-        let waits: [(&str, &dyn Fn()); 52] = [
+        let waits: [(&str, &dyn Fn()); 54] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -149,6 +151,8 @@ fn waits_where_nothing_can() {
             ("Notify::notified", &|| Notify::new().notified()),
             ("Notify::notified_timeout", &|| _ = Notify::new().notified_timeout(LONG)),
             ("Notify::notified", &|| ctx.with(&Notify::new()).notified().unwrap()),
+            ("acquire", &|| drop(pool.get())),
+            ("acquire", &|| drop(ctx.with(&pool).get())),
             ("RateLimiter::wait", &|| slow.wait()),
             ("RateLimiter::wait", &|| slow.wait_n(1).unwrap()),
             ("RateLimiter::wait", &|| ctx.with(&slow).wait().unwrap()),

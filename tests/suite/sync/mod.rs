@@ -8,6 +8,7 @@ pub mod lazy_lock;
 pub mod limits;
 pub mod locks;
 pub mod notify;
+pub mod pool;
 pub mod primitives;
 pub mod rate_limiter;
 pub mod single_flight;
@@ -23,6 +24,7 @@ pub const TESTS: &[&[Test]] = &[
     limits::TESTS,
     locks::TESTS,
     notify::TESTS,
+    pool::TESTS,
     primitives::TESTS,
     rate_limiter::TESTS,
     single_flight::TESTS,

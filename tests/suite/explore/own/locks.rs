@@ -7,6 +7,7 @@ use crate::sync::lazy_lock::*;
 use crate::sync::limits::*;
 use crate::sync::locks::*;
 use crate::sync::notify::*;
+use crate::sync::pool::*;
 use crate::sync::primitives::*;
 use crate::sync::single_flight::*;
 
@@ -23,6 +24,8 @@ explored! {
     a_waker_that_waits_for_who_ends_with_the_same_context
     permits_are_wanted_in_each_way
     permits_have_an_end
+    there_are_never_too_many
+    waiters_are_served_in_order
     a_mutex_lets_one_in
     a_wait_for_a_mutex_ends_in_time
     some_give_up

@@ -6,8 +6,8 @@
 //!
 //! A [`MutexGuard`], a [`SemaphorePermit`] and a [`WaitGroupGuard`] give back what they hold when
 //! they are dropped, so also after a panic. An [`OwnedSemaphorePermit`] and an [`OwnedMutexGuard`]
-//! can go where nothing can be borrowed. [`WaitGroup::go`] counts a goroutine until it has ended, in
-//! whatever way it ends. Waits with a limit end in `_timeout`.
+//! can go where nothing can be borrowed. [`WaitGroup::go`] counts a goroutine until it has ended,
+//! in whatever way it ends. Waits with a limit end in `_timeout`.
 //!
 //! A thread that isn't a goroutine's may use them, too: once the runtime has started, it blocks
 //! while it waits. Inside [`blocking`](crate::blocking), and before the runtime has started,
@@ -17,17 +17,15 @@
 // | file | what it holds |
 // | --- | --- |
 // | `mutex.rs` | `Mutex` |
-// | `owned.rs` | guards that keep their lock |
-// | `mapped.rs` | guards of a part of a value |
+// | `guards.rs` | guards that keep their lock, and guards of a part of a value |
 // | `raw_mutex.rs` | Go's `sync.Mutex` |
 // | `rwlock.rs` | `RwLock` |
 // | `condvar.rs` | `Condvar` |
-// | `once.rs` | `Once`, `OnceLock` |
+// | `once.rs` | `Once`, `OnceLock`, `LazyLock` |
 // | `wait_group.rs` | `WaitGroup`: the count and its waiters |
 // | `wait_group_go.rs` | `WaitGroup::go`, `WaitGroupGuard`, `wait_timeout` |
 // | `semaphore.rs` | `Semaphore`; `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
-// | `lazy_lock.rs` | `LazyLock` |
 // | `notify.rs` | `Notify`, `NotifiedFuture` |
 // | `pool.rs` | `Pool`, `Pooled` |
 // | `rate_limiter.rs` | `RateLimiter` |
@@ -38,12 +36,10 @@
 mod barrier;
 mod condvar;
 mod err_group;
-mod lazy_lock;
-mod mapped;
+mod guards;
 pub(crate) mod mutex;
 mod notify;
 mod once;
-mod owned;
 mod permit;
 mod pool;
 mod rate_limiter;
@@ -57,12 +53,12 @@ mod wait_group_go;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use err_group::{ErrGroup, err_group};
-pub use lazy_lock::LazyLock;
-pub use mapped::{MappedMutexGuard, MappedRwLockWriteGuard};
+pub use guards::{
+    MappedMutexGuard, MappedRwLockWriteGuard, OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard,
+};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::{NotifiedFuture, Notify};
-pub use once::{Once, OnceLock};
-pub use owned::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
+pub use once::{LazyLock, Once, OnceLock};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use pool::{Pool, PoolError, Pooled};
 pub use rate_limiter::{BurstError, RateLimiter, Reservation};

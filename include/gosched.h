@@ -236,7 +236,7 @@
 
 /**
  * Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, are
- * accepted as well.
+ * accepted as well, and so are those that this crate adds behind them.
  */
 enum gosched_wait_reason {
     /**

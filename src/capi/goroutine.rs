@@ -23,7 +23,7 @@ pub struct Goroutine {
 }
 
 /// Why a goroutine is parked, for reports: Go's `waitReason`. Go's other numbers, up to 36, are
-/// accepted as well.
+/// accepted as well, and so are those that this crate adds behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum WaitReason {

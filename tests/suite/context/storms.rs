@@ -11,7 +11,7 @@ use std::time::Duration;
 use gosched::chan::bounded;
 use gosched::context::{Context, JoinContextError};
 use gosched::net::Pollable;
-use gosched::sync::{Condvar, Mutex, Semaphore, WaitGroup};
+use gosched::sync::{Condvar, Mutex, Notify, Semaphore, WaitGroup};
 use gosched::{go, run, scope, yield_now};
 
 use crate::harness::goroutines::others_ended;
@@ -29,12 +29,13 @@ tests! {
 /// first.
 type Wait = fn(&Context, &mut Rng, &mut dyn FnMut(&mut Rng)) -> bool;
 
-const WAITS: [(&str, Wait); 9] = [
+const WAITS: [(&str, Wait); 10] = [
     ("receives", receives),
     ("sends", sends),
     ("locks", locks),
     ("permits", permits),
     ("groups", groups),
+    ("notifications", notifications),
     ("conditions", conditions),
     ("joins", joins),
     ("reads", reads),
@@ -108,6 +109,13 @@ fn groups(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
     let waited = at_once(rng, end, || group.done(), || ctx.with(&group).wait());
     group.wait();
     waited.is_ok()
+}
+
+fn notifications(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {
+    let notify = Notify::new();
+    let notified = at_once(rng, end, || notify.notify_one(), || ctx.with(&notify).notified());
+    assert_eq!(notify.notified_timeout(Duration::ZERO).timed_out(), notified.is_ok());
+    notified.is_ok()
 }
 
 fn conditions(ctx: &Context, rng: &mut Rng, end: &mut dyn FnMut(&mut Rng)) -> bool {

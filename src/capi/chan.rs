@@ -318,7 +318,7 @@ unsafe extern "C" fn gosched_chan_len_impl(chan: *mut Hchan) -> usize {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_cap_impl(chan: *mut Hchan) -> usize {
     // SAFETY: as in gosched_chan_len_impl.
-    unsafe { chan.as_ref() }.map_or(0, |c| c.dataqsiz)
+    unsafe { chan.as_ref() }.map_or(0, |c| c.dataqsiz.get())
 }
 
 /// The most cases whose orders are on the stack; for more, memory is allocated.

@@ -1,5 +1,6 @@
 //! [`Sender`] and [`Receiver`]: the typed handles of a channel, and the iterators over what is
-//! received. The handles are counted, because there is no collector. [`bounded`] makes them.
+//! received. The handles are counted, because there is no collector. [`bounded`] and [`unbounded`]
+//! make them.
 //!
 //! Values travel through the untyped channel by their address: see [`Elem`]. Without optimisation
 //! each function that gets a value would have a copy of it on its stack, and goroutines' stacks are
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::chan::{RecvError, SendError, TryRecvError, TrySendError};
 use crate::runtime::{
     Hchan, MAX_ALIGN, Received, Sent, Type, Woken, as_goroutine, chancap, chanlen, chanrecv, chansend,
-    chansend_unwoken, closechan, freechan, makechan,
+    chansend_unwoken, closechan, freechan, makechan, makechan_growing,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
@@ -40,6 +41,39 @@ pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
     // 'static, whatever T borrows, because a Type has no lifetime.
     let elem: &'static Type = const { &Elem::<T>::TYPE };
     let Some(c) = makechan(elem, cap) else { panic!("gosched: no memory for a channel of {cap} values") };
+    (Sender { c, values: PhantomData }, Receiver { c: Some(c), values: PhantomData })
+}
+
+/// Makes a channel whose buffer grows, so that a send never waits. [`send`](Sender::send) fails
+/// only if the channel is closed, and `try_send` never returns `Full`. Everything else is as with
+/// [`bounded`]. Go has no such channel.
+///
+/// **Nothing slows down senders that are faster than the receivers.** The buffer grows until there
+/// is no memory left, and then the process is aborted, as with a `Vec`. A send fails if the
+/// receivers are gone, but not if they hang. Use [`bounded`] unless something else limits the
+/// number of values, such as the number of requests that are under way.
+///
+/// A buffer of more than 4 KiB goes back to the allocator when a receive finds it empty.
+///
+/// ```
+/// use gosched::chan::unbounded;
+///
+/// let (tx, rx) = unbounded();
+/// for i in 0..1000 {
+///     tx.send(i).unwrap(); // no goroutine receives yet
+/// }
+/// assert_eq!((tx.len(), tx.capacity()), (1000, None));
+/// drop(tx);
+/// assert!(rx.iter().eq(0..1000));
+/// ```
+///
+/// # Panics
+/// If there is no memory for it.
+#[track_caller]
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    // 'static as in `bounded`.
+    let elem: &'static Type = const { &Elem::<T>::TYPE };
+    let Some(c) = makechan_growing(elem) else { panic!("gosched: no memory for a channel") };
     (Sender { c, values: PhantomData }, Receiver { c: Some(c), values: PhantomData })
 }
 
@@ -82,7 +116,7 @@ pub struct Sender<T> {
 ///
 /// ```
 /// let (tx, rx) = gosched::chan::bounded(3);
-/// assert!(rx.is_empty() && rx.capacity() == 3);
+/// assert!(rx.is_empty() && rx.capacity() == Some(3));
 /// tx.try_send(1).unwrap();
 /// assert_eq!((rx.len(), rx.is_full(), rx.try_recv()), (1, false, Ok(1)));
 /// drop(tx);
@@ -306,15 +340,17 @@ macro_rules! buffer {
                 self.len() == 0
             }
 
-            /// Whether the buffer is full at this moment: always so with capacity 0.
+            /// Whether the buffer is full at this moment: always so with capacity 0, and never if
+            /// the channel is [unbounded()].
             pub fn is_full(&self) -> bool {
-                self.len() == self.capacity()
+                self.capacity() == Some(self.len())
             }
 
-            /// How many values the buffer has room for; 0 for the channel of a timer. Go's `cap`.
-            pub fn capacity(&self) -> usize {
+            /// How many values the buffer has room for. `Some(0)` for the channel of a timer, and
+            /// `None` if the channel is [unbounded()]. Go's `cap`.
+            pub fn capacity(&self) -> Option<usize> {
                 let $this = self;
-                $hchan.map_or(0, chancap)
+                $hchan.map_or(Some(0), chancap)
             }
         }
     };

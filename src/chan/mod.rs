@@ -5,8 +5,8 @@
 //! [`select!`](crate::select) are there, too.
 //!
 //! A channel has the capacity that [`bounded`] is given. With capacity 0 a send waits for its
-//! receive, and the value goes from one goroutine's stack directly to the other's. There is no
-//! unbounded channel, as in Go: its queue would grow until there is no memory left.
+//! receive, and the value goes from one goroutine's stack directly to the other's. A channel of
+//! [`unbounded`] never lets a sender wait, and may grow until there is no memory left.
 //!
 //! ```
 //! use gosched::chan::bounded;
@@ -34,7 +34,7 @@
 
 // | file | what it holds |
 // | --- | --- |
-// | `handles.rs` | `Sender`, `Receiver`, `bounded`, `never`; iterators; how a value travels through a channel without types |
+// | `handles.rs` | `Sender`, `Receiver`, `bounded`, `unbounded`, `never`; iterators; how a value travels through a channel without types |
 // | `future.rs` | `recv_async`, `send_async`: the same for code that is async |
 // | `stream.rs` | `RecvStream`: what is received, as a stream |
 // | `timed.rs` | `recv_timeout` and its like, `deadline` |
@@ -51,7 +51,7 @@ mod timed;
 
 pub use crate::raw::hchan;
 pub use future::{RecvFuture, SendFuture};
-pub use handles::{IntoIter, Iter, Receiver, Sender, TryIter, bounded, never};
+pub use handles::{IntoIter, Iter, Receiver, Sender, TryIter, bounded, never, unbounded};
 #[doc(hidden)]
 pub use select_macro::{AsReceiver, AsSender, Place, RecvArm, SendArm, arms, arms_in_order};
 pub use select_set::{Select, Selected};

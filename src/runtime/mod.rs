@@ -164,6 +164,7 @@ pub(crate) use base::this::{
 pub(crate) use chan::future::{
     Waiting, Woken, enqueue_future, give_back, leave_future, poll_future, release_future, wake_future,
 };
+pub(crate) use chan::grow::makechan_growing;
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
 pub(crate) use chan::ops::{chancap, chanlen, chanrecv, chansend, chansend_unwoken};
 pub(crate) use chan::select::{How, block, selectgo, selectgo1};

@@ -22,6 +22,7 @@ use std::task::Waker;
 
 use crate::runtime::arch::tsan;
 use crate::runtime::base::this::whoami;
+use crate::runtime::chan::grow::make_room;
 use crate::runtime::chan::make::timer_of;
 use crate::runtime::chan::ops::{bufunrecv, send, swap_last};
 use crate::runtime::data::atomic::{AtomicU32, Cell, Ordering};
@@ -136,12 +137,12 @@ pub(crate) unsafe fn enqueue_future(
     let (c, sudog, w) = unsafe { (c.as_ref(), sudog(w), w.as_ref()) };
     let (_, mp) = whoami();
     lock_on(mp, &c.lock);
-    let room = c.dataqsiz - c.qcount.load(Ordering::Relaxed);
+    let room = c.dataqsiz.get() - c.qcount.load(Ordering::Relaxed);
     let waits = !c.is_closed()
         && if sends {
             room == 0 && c.recvq.first.is_null()
         } else {
-            room == c.dataqsiz && c.sendq.first.is_null()
+            room == c.dataqsiz.get() && c.sendq.first.is_null()
         };
     let back;
     if waits {
@@ -249,8 +250,11 @@ pub(crate) unsafe fn give_back(c: NonNull<Hchan>, w: NonNull<Waiting>) {
 unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Woken> {
     // SAFETY: both stay, as the caller says.
     let (c, waiting) = unsafe { (c.as_ref(), w.as_ref()) };
-    let (_, mp) = whoami();
+    let (_, mut mp) = whoami();
     lock_on(mp, &c.lock);
+    if c.grows() {
+        (_, mp) = make_room(mp, c);
+    }
     // SAFETY: the place has a value, as the caller says. The lock is held, and the closure releases
     // it. A receiver waits only while the buffer is empty.
     unsafe {
@@ -260,13 +264,13 @@ unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Wo
             release_future(w);
             return woken;
         }
-        if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
+        if c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get() {
             bufunrecv(c, waiting.place);
             unlock_on(mp, &c.lock);
             release_future(w);
             return None;
         }
-        if c.dataqsiz != 0 {
+        if c.dataqsiz.get() != 0 {
             swap_last(c, waiting.place);
         }
     }

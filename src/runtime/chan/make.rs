@@ -8,7 +8,7 @@
 //! is an unlocked lock.
 //!
 //! Each channel is [`SIZE`] bytes, with room for a small buffer behind the struct. A larger buffer
-//! comes from the allocator, and goes back to it.
+//! comes from the allocator, and goes back to it: with the channel, or before (`grow.rs`).
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
@@ -40,7 +40,7 @@ use crate::runtime::time::fire::end_timer;
 const SIZE: usize = if cfg!(debug_assertions) { 256 } else { 128 };
 
 /// The bytes of a small buffer.
-const SMALL: usize = SIZE - size_of::<Hchan>();
+pub(super) const SMALL: usize = SIZE - size_of::<Hchan>();
 
 const _: () = assert!(size_of::<Hchan>() <= SIZE && align_of::<Hchan>() <= SIZE);
 
@@ -48,7 +48,7 @@ const _: () = assert!(size_of::<Hchan>() <= SIZE && align_of::<Hchan>() <= SIZE)
 pub(crate) const MAX_ALIGN: usize = 8;
 
 /// Returns the layout of a buffer for `size` values; none if that is too large.
-fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
+pub(super) fn buffer_layout(elem: &Type, size: usize) -> Option<Layout> {
     Layout::from_size_align(elem.size_.checked_mul(size)?, MAX_ALIGN).ok()
 }
 
@@ -82,8 +82,8 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
     // lock isn't written: it is unlocked, or zero, which is the same.
     unsafe {
         (&raw mut (*fresh).qcount).write(AtomicUsize::new(0));
-        (&raw mut (*fresh).dataqsiz).write(size);
-        (&raw mut (*fresh).buf).write(buf.as_ptr().cast());
+        (&raw mut (*fresh).dataqsiz).write(Cell::new(size));
+        (&raw mut (*fresh).buf).write(Cell::new(buf.as_ptr().cast()));
         (&raw mut (*fresh).elemsize).write(elem.size_ as u16);
         (&raw mut (*fresh).closed).write(AtomicU32::new(if makes_points() { EXPLORED } else { 0 }));
         (&raw mut (*fresh).elemtype).write(elem);
@@ -109,18 +109,27 @@ pub(crate) fn makechan(elem: &'static Type, size: usize) -> Option<NonNull<Hchan
 #[inline(never)]
 pub(crate) unsafe fn freechan(c: NonNull<Hchan>) {
     // SAFETY: makechan made the channel, and it hasn't been freed.
-    let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz, c.as_ref().buf) };
+    let (elem, size, buf) = unsafe { (c.as_ref().elemtype, c.as_ref().dataqsiz.get(), c.as_ref().buf.get()) };
     with_room(|| {
         // SAFETY: nobody else uses the channel.
         unsafe { drop_timer_of(c) };
-        if let Some(layout) = buffer_layout(elem, size)
-            && layout.size() > SMALL
-        {
-            // SAFETY: makechan allocated a buffer larger than SMALL with this layout.
-            unsafe { dealloc(buf.cast(), layout) };
-        }
+        // SAFETY: the buffer is the channel's, and nobody uses it any more.
+        unsafe { free_buffer(elem, size, buf) };
         pool::free(c);
     });
+}
+
+/// Gives a buffer back to the allocator, unless it is a small one.
+///
+/// # Safety
+/// It was a channel's buffer for `size` values of the type `elem`, and nobody uses it any more.
+pub(super) unsafe fn free_buffer(elem: &Type, size: usize, buf: *mut c_void) {
+    if let Some(layout) = buffer_layout(elem, size)
+        && layout.size() > SMALL
+    {
+        // SAFETY: a buffer larger than SMALL was allocated with this layout.
+        unsafe { dealloc(buf.cast(), layout) };
+    }
 }
 
 /// [`hchan::closechan`](crate::chan::hchan::closechan) without the check of the stack. Go's

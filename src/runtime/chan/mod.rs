@@ -25,9 +25,11 @@
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
 //! | `future.rs` | `Waiting`: futures in the same queues |
+//! | `grow.rs` | channels whose buffer grows: a send never waits |
 //! | `timer_chan.rs` | channels that a timer feeds: `sendTime`, `maybeRunChan` |
 
 pub(super) mod future;
+pub(super) mod grow;
 pub(super) mod make;
 pub(super) mod ops;
 pub(super) mod select;

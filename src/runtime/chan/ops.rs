@@ -1,9 +1,10 @@
 //! Sending and receiving, and the ring of values that is a channel's buffer: the larger part of
 //! Go's `chan.go`.
 //!
-//! Three kinds of channels are special: a channel that is closed, a channel that was made in an
-//! exploration, whose operations are points, and a channel that a timer feeds. One word,
-//! [`Hchan::closed`], tells whether a channel is special, so other channels pay nothing.
+//! Four kinds of channels are special: a channel that is closed, a channel that was made in an
+//! exploration, whose operations are points, a channel that a timer feeds, and a channel whose
+//! buffer grows. One word, [`Hchan::closed`], tells whether a channel is special, so other channels
+//! pay nothing.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -14,9 +15,10 @@ use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{Held, on_goroutine, whoami};
 use crate::runtime::chan::future::{Woken, end_future_wait, wake_future};
+use crate::runtime::chan::grow::{make_room, shrink};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::cell::Cell;
-use crate::runtime::data::hchan::{CLOSED, FED, Hchan, Type, Waitq};
+use crate::runtime::data::hchan::{CLOSED, FED, GROWS, Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
@@ -113,7 +115,7 @@ pub(super) unsafe fn chansend_and(
         unsafe { send(mp, c, sg, ep, || unlock_and_hold(mp, &c.lock), wake) };
         return Sent::Done;
     }
-    if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
+    if c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get() {
         // SAFETY: there is room, the lock is held, and `ep` is a value, as the caller says.
         unsafe { bufsend(c, ep) };
         unlock_on(mp, &c.lock);
@@ -286,7 +288,7 @@ pub(super) unsafe fn recv(
     // its stack can't be moved or freed while this lock is held. The buffer is full, so slot recvx
     // has a value; it is free when that was copied to `ep`.
     unsafe {
-        if c.dataqsiz == 0 {
+        if c.dataqsiz.get() == 0 {
             if !ep.is_null() {
                 recv_direct(c.elemtype, ep, src);
             }
@@ -376,19 +378,17 @@ unsafe extern "C" fn chanparkcommit(gp: *mut G, chan_lock: *mut c_void) -> bool 
 }
 
 /// The running goroutine and its M, as [`whoami`] returns them.
-type Me = (Option<&'static G>, Option<&'static M>);
+pub(super) type Me = (Option<&'static G>, Option<&'static M>);
 
-/// Begins a send to a channel that is closed or belongs to an exploration. An exploration may let
-/// other goroutines go on first. `c` is locked. Returns the goroutine and the M that run here
-/// afterwards. If `c` is closed, unlocks `c` and returns none.
+/// Begins a send to a channel that is closed, belongs to an exploration, or grows. An exploration
+/// may let other goroutines go on first. A channel that grows has room afterwards. `c` is locked.
+/// Returns the goroutine and the M that run here afterwards. If `c` is closed, unlocks `c` and
+/// returns none.
 #[cold]
 #[inline(never)]
 fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
-    // The channel is unlocked while an exploration lets other goroutines go on first.
-    unlock_on(mp, &c.lock);
-    point("send");
-    let me = whoami();
-    lock_on(me.1, &c.lock);
+    let me = unless_it_only_grows(mp, c, || point("send"));
+    let me = if c.grows() { make_room(me.1, c) } else { me };
     if c.is_closed() {
         unlock_on(me.1, &c.lock);
         return None;
@@ -396,22 +396,34 @@ fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
     Some(me)
 }
 
-/// Receives from a channel that is closed, or begins a receive from a channel that a timer feeds or
-/// that belongs to an exploration, as [`send_marked`] does. `c` is locked. If this returns `Err`,
-/// the receive is over and `c` is unlocked.
+/// Calls `f`, in which an exploration may let other goroutines go on, if `c` is more than a channel
+/// that grows. `c` is locked, and unlocked meanwhile. Returns the goroutine and the M that run here
+/// afterwards.
+fn unless_it_only_grows(mp: Option<&'static M>, c: &Hchan, f: impl FnOnce()) -> Me {
+    if c.closed.load(Ordering::Relaxed) & !GROWS != 0 {
+        unlock_on(mp, &c.lock);
+        f();
+        lock_on(whoami().1, &c.lock);
+    }
+    whoami()
+}
+
+/// Receives from a channel that is closed, or begins a receive from a channel that a timer feeds,
+/// that belongs to an exploration, or that grows, as [`send_marked`] does. `c` is locked. If this
+/// returns `Err`, the receive is over and `c` is unlocked.
 ///
 /// # Safety
 /// As [`chanrecv`].
 #[cold]
 #[inline(never)]
 unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_void) -> Result<Me, Received> {
-    unlock_on(mp, &c.lock);
-    point("receive");
-    if c.closed.load(Ordering::Relaxed) & FED != 0 {
-        maybe_run_chan(c);
-    }
-    let me = whoami();
-    lock_on(me.1, &c.lock);
+    let me = unless_it_only_grows(mp, c, || {
+        point("receive");
+        if c.closed.load(Ordering::Relaxed) & FED != 0 {
+            maybe_run_chan(c);
+        }
+    });
+    let me = if c.grows() { shrink(me.1, c) } else { me };
     if !c.is_closed() {
         return Ok(me);
     }
@@ -439,7 +451,7 @@ unsafe fn recv_marked(mp: Option<&'static M>, c: &Hchan, ep: *mut c_void) -> Res
 #[inline(always)]
 fn chanbuf(c: &Hchan, i: usize) -> *mut c_void {
     // SAFETY: sendx and recvx stay below dataqsiz (advance), and the buffer has dataqsiz slots.
-    unsafe { c.buf.byte_add(i * usize::from(c.elemsize)) }
+    unsafe { c.buf.get().byte_add(i * usize::from(c.elemsize)) }
 }
 
 /// Copies a value, as bytes.
@@ -473,7 +485,7 @@ pub(super) unsafe fn typedmemclr(elem: &Type, place: *mut c_void) {
 #[inline(always)]
 fn advance(x: &Cell<usize>, c: &Hchan) {
     let next = x.get() + 1;
-    x.set(if next == c.dataqsiz { 0 } else { next });
+    x.set(if next == c.dataqsiz.get() { 0 } else { next });
 }
 
 /// Adds `n` to `qcount`. No read-modify-write: only the holder of the lock writes it.
@@ -543,7 +555,7 @@ pub(super) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
 
 /// Moves an index to the slot before.
 fn retreat(x: &Cell<usize>, c: &Hchan) {
-    x.set(x.get().checked_sub(1).unwrap_or(c.dataqsiz - 1));
+    x.set(x.get().checked_sub(1).unwrap_or(c.dataqsiz.get() - 1));
 }
 
 /// Returns the number of values in the buffer, as a program sees it: 0 for a timer's channel. Go's
@@ -552,10 +564,13 @@ pub(crate) fn chanlen(c: &Hchan) -> usize {
     if is_fed(c) { 0 } else { c.qcount.load(Ordering::Relaxed) }
 }
 
-/// Returns the capacity of the buffer, as a program sees it: 0 for a timer's channel. Go's
-/// `chancap`.
-pub(crate) fn chancap(c: &Hchan) -> usize {
-    if is_fed(c) { 0 } else { c.dataqsiz }
+/// Returns the capacity of the buffer, as a program sees it: 0 for a timer's channel, none for a
+/// channel that grows. Go's `chancap`.
+pub(crate) fn chancap(c: &Hchan) -> Option<usize> {
+    if c.grows() {
+        return None;
+    }
+    Some(if is_fed(c) { 0 } else { c.dataqsiz.get() })
 }
 
 /// Whether a timer feeds the channel, so that receives run the timer.
@@ -563,19 +578,22 @@ fn is_fed(c: &Hchan) -> bool {
     c.closed.load(Ordering::Relaxed) & FED != 0
 }
 
-/// Whether a send would wait. Go's `full`.
+/// Whether a send would wait. Not called for a channel that grows. Go's `full`.
 fn full(c: &Hchan) -> bool {
-    if c.dataqsiz == 0 { c.recvq.first.is_null() } else { c.qcount.load(Ordering::Acquire) == c.dataqsiz }
+    if c.dataqsiz.get() == 0 {
+        c.recvq.first.is_null()
+    } else {
+        c.qcount.load(Ordering::Acquire) == c.dataqsiz.get()
+    }
 }
 
 /// Whether a receive would wait. Go's `empty`.
 fn empty(c: &Hchan) -> bool {
+    // Senders wait only where there is no buffer, or where it is full: so if it is empty and the
+    // queue isn't, either it has changed meanwhile, or there is no buffer. `dataqsiz` isn't read,
+    // because it may change.
     // SeqCst: see chanrecv, which loads this and `closed` in turn.
-    if c.dataqsiz == 0 {
-        c.sendq.first.load(Ordering::SeqCst).is_none()
-    } else {
-        c.qcount.load(Ordering::SeqCst) == 0
-    }
+    c.qcount.load(Ordering::SeqCst) == 0 && c.sendq.first.load(Ordering::SeqCst).is_none()
 }
 
 /// Fills a receiver's place with zeros, the value from a closed channel.

@@ -15,9 +15,10 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
 use crate::runtime::chan::future::wake_future;
+use crate::runtime::chan::grow::{make_room, shrink};
 use crate::runtime::chan::ops::{bufrecv, bufsend, received_nothing, recv, send};
-use crate::runtime::chan::timer_chan::maybe_run_chans;
-use crate::runtime::data::hchan::Hchan;
+use crate::runtime::chan::timer_chan::maybe_run_chan;
+use crate::runtime::data::hchan::{FED, GROWS, Hchan};
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
@@ -230,7 +231,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     // off its queue, and qcount tells whether there is a value, or room. selparkcommit keeps off
     // the stack, and returns true.
     unsafe {
-        maybe_run_chans(&scases[nsends..]);
+        prepare_receives(&scases[nsends..]);
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
         if chooses() {
@@ -265,10 +266,14 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                     send(mp, c, sg, elem, || selunlock_and_hold(mp, scases, lockorder), wake_future);
                     return Chosen::Sent(i);
                 }
-                if c.qcount.load(Ordering::Relaxed) < c.dataqsiz {
+                if c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get() {
                     bufsend(c, elem);
                     selunlock(mp, scases, lockorder);
                     return Chosen::Sent(i);
+                }
+                if c.grows() {
+                    selunlock(mp, scases, lockorder);
+                    return make_room_and_select(c, scases, order, nsends, how);
                 }
             }
         }
@@ -295,6 +300,58 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         wait.end(releasetime);
         chosen
     }
+}
+
+/// Runs the timers of channels that timers feed, if they are due: so all that are due have the same
+/// chance. And gives back large buffers of channels that grow, if they are empty.
+///
+/// # Safety
+/// As [`sellock`].
+#[inline(always)]
+unsafe fn prepare_receives(receives: &[Scase]) {
+    for c in receives.iter().filter_map(|scase| scase.c) {
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { c.as_ref() };
+        let marks = c.closed.load(Ordering::Relaxed);
+        if marks & (FED | GROWS) != 0 {
+            prepare_receive(c, marks);
+        }
+    }
+}
+
+/// [`prepare_receives`] for a channel with these marks.
+#[cold]
+#[inline(never)]
+fn prepare_receive(c: &Hchan, marks: u32) {
+    if marks & FED != 0 {
+        maybe_run_chan(c);
+    } else if c.qcount.load(Ordering::Relaxed) == 0 {
+        let (_, mp) = whoami();
+        lock_on(mp, &c.lock);
+        let (_, mp) = shrink(mp, c);
+        unlock_on(mp, &c.lock);
+    }
+}
+
+/// Makes room in `c`, which grows, and selects once more.
+///
+/// # Safety
+/// As [`selectgo`]. No channel is locked.
+#[cold]
+#[inline(never)]
+unsafe fn make_room_and_select(
+    c: &Hchan,
+    scases: &[Scase],
+    order: &mut [u16],
+    nsends: usize,
+    how: How,
+) -> Chosen {
+    let (_, mp) = whoami();
+    lock_on(mp, &c.lock);
+    let (_, mp) = make_room(mp, c);
+    unlock_on(mp, &c.lock);
+    // SAFETY: as the caller says.
+    unsafe { selectgo1(scases, order, nsends, how) }
 }
 
 /// Fills `lockorder` with the cases of `pollorder`, sorted by their channels' addresses. It uses a
@@ -361,7 +418,7 @@ unsafe fn order_by_strategy(
         let c = channel(pollorder[place]);
         let (sends, qcount) = (usize::from(pollorder[place]) < nsends, c.qcount.load(Ordering::Relaxed));
         let open = if sends {
-            !c.recvq.first.is_null() || qcount < c.dataqsiz
+            !c.recvq.first.is_null() || qcount < c.dataqsiz.get() || c.grows()
         } else {
             !c.sendq.first.is_null() || qcount > 0
         };

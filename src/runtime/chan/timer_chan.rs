@@ -20,7 +20,6 @@ use crate::runtime::base::this::with_room;
 use crate::runtime::chan::future::{Woken, wake_future};
 use crate::runtime::chan::make::{makechan, timer_of};
 use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
-use crate::runtime::chan::select::Scase;
 use crate::runtime::data::hchan::{EXPLORED, FED, Hchan, Type};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::explore::clock::{instant_of, now, timers_p};
@@ -98,22 +97,6 @@ pub(super) fn maybe_run_chan(c: &Hchan) {
     }
     if let Some(woken) = locked(t, || send_if_due(t)) {
         wake_future(woken);
-    }
-}
-
-/// [`maybe_run_chan`] for each case that receives, before a case is chosen: so all that are due
-/// have the same chance.
-///
-/// # Safety
-/// The channels stay until this returns.
-#[inline(always)]
-pub(super) unsafe fn maybe_run_chans(receives: &[Scase]) {
-    for c in receives.iter().filter_map(|scase| scase.c) {
-        // SAFETY: the caller keeps the channels.
-        let c = unsafe { c.as_ref() };
-        if c.closed.load(Ordering::Relaxed) & FED != 0 {
-            maybe_run_chan(c);
-        }
     }
 }
 

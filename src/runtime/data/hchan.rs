@@ -12,15 +12,16 @@ use crate::runtime::data::runtime2::{Mutex, Sudog};
 pub struct Hchan {
     /// The number of values in the buffer. Written with the lock held, read without.
     pub qcount: AtomicUsize,
-    /// The capacity of the buffer, in values.
-    pub dataqsiz: usize,
+    /// The capacity of the buffer, in values. It changes only in a channel that grows, and is read
+    /// there with the lock held.
+    pub dataqsiz: Cell<usize>,
     /// The buffer: `dataqsiz` values, behind this struct.
-    pub buf: *mut c_void,
+    pub buf: Cell<*mut c_void>,
     /// The size of a value, in bytes.
     pub elemsize: u16,
     /// The lowest bit is set once the channel is closed, the next bit if it was made in an
-    /// exploration, and the third if a receive runs the channel's timer. So a channel with 0 is
-    /// open, and its operations need no special handling.
+    /// exploration, the third if a receive runs the channel's timer, and the fourth if the buffer
+    /// grows. So a channel with 0 is open, and its operations need no special handling.
     pub closed: AtomicU32,
     /// The type of the values.
     pub elemtype: &'static Type,
@@ -44,12 +45,20 @@ pub(in crate::runtime) const CLOSED: u32 = 1;
 pub(in crate::runtime) const EXPLORED: u32 = 2;
 /// In [`Hchan::closed`]: a timer feeds the channel, and a receive runs that timer if it is due.
 pub(in crate::runtime) const FED: u32 = 4;
+/// In [`Hchan::closed`]: the buffer grows when it is full.
+pub(in crate::runtime) const GROWS: u32 = 8;
 
 impl Hchan {
     /// Whether the channel is closed. Called with its lock held.
     #[inline(always)]
     pub(in crate::runtime) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Whether the buffer grows when it is full, so that a send never waits.
+    #[inline(always)]
+    pub(in crate::runtime) fn grows(&self) -> bool {
+        self.closed.load(Ordering::Relaxed) & GROWS != 0
     }
 }
 

@@ -80,13 +80,13 @@ fn a_buffer_has_room_for_what_it_was_told() {
     }
     assert!(tx.is_full() && rx.is_full() && !tx.is_empty());
     assert_eq!(tx.try_send(3), Err(TrySendError::Full(3)));
-    assert_eq!((tx.capacity(), rx.capacity()), (3, 3));
+    assert_eq!((tx.capacity(), rx.capacity()), (Some(3), Some(3)));
     assert_eq!(rx.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
 
     let (tx, rx) = bounded::<u8>(0);
     assert!(tx.is_full() && rx.is_full() && rx.is_empty());
-    assert_eq!(rx.capacity(), 0);
+    assert_eq!(rx.capacity(), Some(0));
 }
 
 pub fn values_come_in_order() {
@@ -220,7 +220,7 @@ fn handles_of_one_channel_know_each_other() {
 fn never_has_nothing() {
     let rx = never::<String>();
     assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
-    assert_eq!((rx.len(), rx.capacity(), rx.is_empty(), rx.is_full()), (0, 0, true, true));
+    assert_eq!((rx.len(), rx.capacity(), rx.is_empty(), rx.is_full()), (0, Some(0), true, true));
     assert_eq!(rx.clone().try_iter().next(), None);
 }
 

@@ -9,6 +9,7 @@ pub mod select_forms;
 mod select_panics;
 pub mod select_set;
 pub mod timeouts;
+pub mod unbounded;
 
 use crate::harness::Test;
 
@@ -22,4 +23,5 @@ pub const TESTS: &[&[Test]] = &[
     select_panics::TESTS,
     select_set::TESTS,
     timeouts::TESTS,
+    unbounded::TESTS,
 ];

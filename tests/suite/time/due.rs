@@ -135,7 +135,7 @@ fn the_buffer_cannot_be_seen(test: Test) {
         let function = Timer::after_func(HOUR, || {});
         for _ in 0..10 {
             for rx in [timer.c(), ticker.c(), function.c(), &once] {
-                assert_eq!((rx.len(), rx.capacity()), (0, 0));
+                assert_eq!((rx.len(), rx.capacity()), (0, Some(0)));
                 assert!(rx.is_empty() && rx.is_full());
             }
             sleep(MS);

@@ -23,8 +23,16 @@ mod scopes;
 mod selects;
 mod stress;
 mod timeouts;
+mod unbounded;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] =
-    &[channels::TESTS, locks::TESTS, scopes::TESTS, selects::TESTS, stress::TESTS, timeouts::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    channels::TESTS,
+    locks::TESTS,
+    scopes::TESTS,
+    selects::TESTS,
+    stress::TESTS,
+    timeouts::TESTS,
+    unbounded::TESTS,
+];

@@ -8,6 +8,16 @@ mod models_future;
 #[path = "../../../../../src/runtime/chan/waitq.rs"]
 mod waitq;
 
+/// The channel doesn't grow.
+pub(crate) mod grow {
+    use crate::runtime::data::hchan::Hchan;
+    use crate::runtime::data::runtime2::{G, M};
+
+    pub(crate) fn make_room(_: Option<&'static M>, _: &Hchan) -> (Option<&'static G>, Option<&'static M>) {
+        unreachable!("the channel doesn't grow")
+    }
+}
+
 /// No timer feeds the channel.
 pub(crate) mod make {
     use std::ptr::NonNull;

@@ -24,7 +24,7 @@ use crate::runtime::lock::{lock, unlock};
 fn channel(cap: usize) -> NonNull<Hchan> {
     NonNull::from(Box::leak(Box::new(Hchan {
         qcount: AtomicUsize::new(0),
-        dataqsiz: cap,
+        dataqsiz: cap.into(),
         buf: 0.into(),
         closed: StdU32::new(0),
         recvq: Waitq::default(),
@@ -123,7 +123,7 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
         wake_future(woken);
         return true;
     }
-    let room = c.qcount.load(Ordering::Relaxed) < c.dataqsiz;
+    let room = c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get();
     if room {
         c.buf.set(value);
         c.qcount.store(1, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use crate::runtime::data::runtime2::{Mutex, Sudog};
 /// A channel of numbers. Fields that aren't loom's atomics are used with the lock held.
 pub(crate) struct Hchan {
     pub(crate) qcount: AtomicUsize,
-    pub(crate) dataqsiz: usize,
+    pub(crate) dataqsiz: Cell<usize>,
     pub(crate) buf: Cell<u32>,
     pub(crate) closed: AtomicU32,
     pub(crate) recvq: Waitq,
@@ -20,6 +20,10 @@ pub(crate) struct Hchan {
 impl Hchan {
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn grows(&self) -> bool {
+        false
     }
 }
 

@@ -63,6 +63,12 @@ mod types {
         Sender "chan::Sender<T>" invariant;
         /// Values only come out of it, or it drops them.
         Receiver "chan::Receiver<T>" covariant;
+        /// It may replace the value.
+        WatchSender "chan::watch::Sender<T>" invariant;
+        /// It shares the value with code that replaces it.
+        WatchReceiver "chan::watch::Receiver<T>" invariant;
+        /// It only reads, and refers to the value apart from the lock.
+        Ref "chan::watch::Ref<'static, T>" covariant;
         /// It belongs to a receiver.
         RecvFuture "chan::RecvFuture<'static, T>" covariant;
         /// It belongs to a sender.
@@ -164,6 +170,8 @@ mod lifetimes {
         NotifiedFuture "sync::NotifiedFuture<'x>" covariant;
         /// It refers to the limiter.
         Reservation "sync::Reservation<'x>" covariant;
+        /// It refers to the receiver or the sender.
+        Ref "chan::watch::Ref<'x, u8>" covariant;
         /// It refers to the receiver.
         RecvFuture "chan::RecvFuture<'x, u8>" covariant;
         /// It refers to the sender.

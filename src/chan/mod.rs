@@ -22,6 +22,11 @@
 //! });
 //! ```
 //!
+//! | what | how |
+//! | --- | --- |
+//! | each value goes to one receiver | [`bounded`], [`unbounded`] |
+//! | a value that changes, such as a configuration | [`watch`] |
+//!
 //! A thread that isn't a goroutine's may use channels, too. Once the runtime has started, `send`,
 //! `recv` and the like block that thread while they wait. Before that, and inside
 //! [`blocking`](crate::blocking), they panic where they would have to wait.
@@ -40,6 +45,8 @@
 // | `timed.rs` | `recv_timeout` and its like, `deadline` |
 // | `select_macro.rs` | `select!`; `RecvArm`, `SendArm`: what the macro is made of |
 // | `select_set.rs` | `Select`: cases that are known at run time only |
+// | `watch.rs` | a value that changes, and its receivers |
+// | `waiters.rs` | `Waiters`: how the receivers of such a value wait |
 
 mod future;
 pub(crate) mod handles;
@@ -48,6 +55,8 @@ mod select_set;
 #[cfg(feature = "futures")]
 mod stream;
 mod timed;
+mod waiters;
+pub mod watch;
 
 pub use crate::raw::hchan;
 pub use future::{RecvFuture, SendFuture};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+use crate::chan::RecvError;
 use crate::goroutine::{JoinError, JoinHandle};
 use crate::sync::{AcquireError, BurstError};
 
@@ -143,6 +144,12 @@ impl From<RecvContextError> for io::Error {
             RecvContextError::Disconnected => io::Error::new(ErrorKind::UnexpectedEof, error),
             RecvContextError::Ended(error) => error.into(),
         }
+    }
+}
+
+impl From<RecvError> for RecvContextError {
+    fn from(RecvError: RecvError) -> Self {
+        RecvContextError::Disconnected
     }
 }
 

@@ -53,12 +53,14 @@
 // | `with_sync.rs` | the same for rates and pools |
 // | `with_io.rs` | the same for values that are read and written |
 // | `with_mut.rs` | `WithMut`: processes |
+// | `with_chan.rs` | the same for receivers that a wait changes |
 
 #[expect(clippy::module_inception, reason = "the file has the type of its name")]
 mod context;
 mod error;
 mod scope;
 mod with;
+mod with_chan;
 mod with_io;
 mod with_mut;
 mod with_sync;

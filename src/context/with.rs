@@ -33,7 +33,8 @@ use crate::sync::{
 /// | [`TcpListener`](crate::net::TcpListener), [`UnixListener`](crate::net::UnixListener) | `accept` |
 /// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
 ///
-/// [`WithMut`](crate::context::WithMut) is for processes, which a wait changes. For a value in an
+/// [`WithMut`](crate::context::WithMut) is for what a wait changes: processes, and the receivers of
+/// [`watch`](crate::chan::watch). For a value in an
 /// `Arc` or behind another pointer, write `ctx.with(&arc)`: see
 /// [`Waitable`](crate::context::Waitable). For each value of a channel, write
 /// `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
@@ -489,7 +490,8 @@ impl With<'_, '_, Condvar> {
     label = "not a channel, a lock or a socket of gosched",
     note = "`Context::with` takes a `Receiver`, a `Sender`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Notify`, a \
             `RateLimiter`, a `Pool`, a `Condvar` or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
-    note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`"
+    note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`, and a `Receiver` of \
+            `gosched::chan::watch`"
 )]
 pub trait Waitable {
     /// The type that has the waits. [`With`](crate::context::With) has functions for it.

@@ -1,4 +1,4 @@
-//! [`WithMut`]: waits for processes under a context.
+//! [`WithMut`]: waits under a context that change what they wait for. Processes have such waits.
 
 use std::fmt;
 use std::io;
@@ -20,6 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// | --- | --- |
 /// | [`Child`] | `wait` |
 /// | [`Command`] | `status`, `output` |
+/// | [`watch::Receiver`](crate::chan::watch::Receiver) | `changed`, `wait_for` |
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,8 +36,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// .unwrap();
 /// ```
 pub struct WithMut<'a, T: ?Sized> {
-    ctx: &'a Context,
-    on: &'a mut T,
+    pub(super) ctx: &'a Context,
+    pub(super) on: &'a mut T,
 }
 
 impl<'a, T: ?Sized> WithMut<'a, T> {

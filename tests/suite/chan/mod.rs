@@ -10,6 +10,7 @@ mod select_panics;
 pub mod select_set;
 pub mod timeouts;
 pub mod unbounded;
+pub mod watch;
 
 use crate::harness::Test;
 
@@ -24,4 +25,5 @@ pub const TESTS: &[&[Test]] = &[
     select_set::TESTS,
     timeouts::TESTS,
     unbounded::TESTS,
+    watch::TESTS,
 ];

@@ -24,6 +24,7 @@ mod selects;
 mod stress;
 mod timeouts;
 mod unbounded;
+mod watch;
 
 use crate::harness::Test;
 
@@ -35,4 +36,5 @@ pub const TESTS: &[&[Test]] = &[
     stress::TESTS,
     timeouts::TESTS,
     unbounded::TESTS,
+    watch::TESTS,
 ];

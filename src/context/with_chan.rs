@@ -1,0 +1,73 @@
+//! Waits under a context for the receivers that a wait changes.
+
+use crate::chan::watch;
+use crate::context::{RecvContextError, WithMut};
+
+impl<T> WithMut<'_, watch::Receiver<T>> {
+    /// [`changed`](watch::Receiver::changed) that ends with the context.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::watch;
+    /// use gosched::context::{Context, ContextError, RecvContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(5));
+    ///     let (tx, mut rx) = watch::channel(1);
+    ///     tx.send(2).unwrap();
+    ///     assert_eq!(ctx.with_mut(&mut rx).changed(), Ok(()));
+    ///     let late = RecvContextError::Ended(ContextError::DeadlineExceeded);
+    ///     assert_eq!(ctx.with_mut(&mut rx).changed(), Err(late));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the receiver has seen the value and there is no sender, or the context has ended.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn changed(&mut self) -> Result<(), RecvContextError> {
+        let ended = self.ctx.with(&self.on.c()).recv();
+        // Otherwise the channel is closed, and there is a result.
+        if let Err(error @ RecvContextError::Ended(_)) = ended {
+            return Err(error);
+        }
+        self.on.changed().map_err(|_| RecvContextError::Disconnected)
+    }
+
+    /// [`wait_for`](watch::Receiver::wait_for) that ends with the context.
+    ///
+    /// ```
+    /// use gosched::chan::watch;
+    /// use gosched::context::Context;
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, _cancel) = Context::background().with_cancel();
+    ///     let (tx, mut rx) = watch::channel(1);
+    ///     gosched::go(move || tx.send(5));
+    ///     assert_eq!(*ctx.with_mut(&mut rx).wait_for(|&level| level >= 5).unwrap(), 5);
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the condition isn't true for the last value and there is no sender, or the context has
+    /// ended.
+    ///
+    /// # Panics
+    /// As [`changed`](Self::changed), and if `condition` does.
+    #[track_caller]
+    pub fn wait_for(
+        &mut self,
+        condition: impl FnMut(&T) -> bool,
+    ) -> Result<watch::Ref<'_, T>, RecvContextError> {
+        self.ctx.check()?;
+        let ctx = self.ctx;
+        self.on.wait_for_by(condition, |c| match ctx.with(c).recv() {
+            Err(error @ RecvContextError::Ended(_)) => Err(error),
+            // It is closed: there may be a result.
+            _ => Ok(()),
+        })
+    }
+}

@@ -63,6 +63,10 @@ mod types {
         Sender "chan::Sender<T>" invariant;
         /// Values only come out of it, or it drops them.
         Receiver "chan::Receiver<T>" covariant;
+        /// Values go in, for others.
+        BroadcastSender "chan::broadcast::Sender<T>" invariant;
+        /// It shares the values with code that puts some in.
+        BroadcastReceiver "chan::broadcast::Receiver<T>" invariant;
         /// It may replace the value.
         WatchSender "chan::watch::Sender<T>" invariant;
         /// It shares the value with code that replaces it.

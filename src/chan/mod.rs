@@ -25,6 +25,7 @@
 //! | what | how |
 //! | --- | --- |
 //! | each value goes to one receiver | [`bounded`], [`unbounded`] |
+//! | each value goes to all receivers | [`broadcast`] |
 //! | a value that changes, such as a configuration | [`watch`] |
 //!
 //! A thread that isn't a goroutine's may use channels, too. Once the runtime has started, `send`,
@@ -45,9 +46,11 @@
 // | `timed.rs` | `recv_timeout` and its like, `deadline` |
 // | `select_macro.rs` | `select!`; `RecvArm`, `SendArm`: what the macro is made of |
 // | `select_set.rs` | `Select`: cases that are known at run time only |
+// | `broadcast.rs` | channels whose receivers each get every value |
 // | `watch.rs` | a value that changes, and its receivers |
-// | `waiters.rs` | `Waiters`: how the receivers of such a value wait |
+// | `waiters.rs` | `Waiters`: how the receivers of the last two wait |
 
+pub mod broadcast;
 mod future;
 pub(crate) mod handles;
 mod select_macro;

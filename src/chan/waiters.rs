@@ -1,4 +1,4 @@
-//! [`Waiters`]: how receivers of `watch` wait.
+//! [`Waiters`]: how receivers of `broadcast` and `watch` wait.
 
 use std::mem;
 

@@ -34,7 +34,7 @@ use crate::sync::{
 /// | [`TcpStream`](crate::net::TcpStream) | `finish_connect` |
 ///
 /// [`WithMut`](crate::context::WithMut) is for what a wait changes: processes, and the receivers of
-/// [`watch`](crate::chan::watch). For a value in an
+/// [`broadcast`](crate::chan::broadcast) and [`watch`](crate::chan::watch). For a value in an
 /// `Arc` or behind another pointer, write `ctx.with(&arc)`: see
 /// [`Waitable`](crate::context::Waitable). For each value of a channel, write
 /// `while let Ok(value) = ctx.with(&rx).recv()`; for datagrams,
@@ -491,7 +491,7 @@ impl With<'_, '_, Condvar> {
     note = "`Context::with` takes a `Receiver`, a `Sender`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Notify`, a \
             `RateLimiter`, a `Pool`, a `Condvar` or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
     note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`, and a `Receiver` of \
-            `gosched::chan::watch`"
+            `gosched::chan::broadcast` or `gosched::chan::watch`"
 )]
 pub trait Waitable {
     /// The type that has the waits. [`With`](crate::context::With) has functions for it.

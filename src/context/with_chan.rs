@@ -1,6 +1,6 @@
 //! Waits under a context for the receivers that a wait changes.
 
-use crate::chan::watch;
+use crate::chan::{broadcast, watch};
 use crate::context::{RecvContextError, WithMut};
 
 impl<T> WithMut<'_, watch::Receiver<T>> {
@@ -69,5 +69,40 @@ impl<T> WithMut<'_, watch::Receiver<T>> {
             // It is closed: there may be a result.
             _ => Ok(()),
         })
+    }
+}
+
+impl<T: Clone> WithMut<'_, broadcast::Receiver<T>> {
+    /// [`recv`](broadcast::Receiver::recv) that ends with the context.
+    ///
+    /// ```
+    /// use gosched::chan::broadcast::{self, RecvContextError};
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let (tx, mut rx) = broadcast::channel(16);
+    ///     tx.send(7).unwrap();
+    ///     assert_eq!(ctx.with_mut(&mut rx).recv(), Ok(7));
+    ///     gosched::go(move || cancel.cancel());
+    ///     let canceled = RecvContextError::Ended(ContextError::Canceled);
+    ///     assert_eq!(ctx.with_mut(&mut rx).recv(), Err(canceled));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the receiver has missed values, if it has received all and there is no sender, or if the
+    /// context has ended. Nothing was received then.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn recv(&mut self) -> Result<T, broadcast::RecvContextError> {
+        if let Err(RecvContextError::Ended(error)) = self.ctx.with(&self.on.c()).recv() {
+            return Err(error.into());
+        }
+        // The channel is closed, so there is a result.
+        Ok(self.on.recv()?)
     }
 }

@@ -20,6 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// | --- | --- |
 /// | [`Child`] | `wait` |
 /// | [`Command`] | `status`, `output` |
+/// | [`broadcast::Receiver`](crate::chan::broadcast::Receiver) | `recv` |
 /// | [`watch::Receiver`](crate::chan::watch::Receiver) | `changed`, `wait_for` |
 ///
 /// ```

@@ -7,7 +7,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync;
 
-use gosched::chan::{self, hchan, watch};
+use gosched::chan::{self, broadcast, hchan, watch};
 use gosched::sync as ours;
 use gosched::{
     AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, Scope,
@@ -122,6 +122,7 @@ fn types_with_a_parameter() {
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::LazyLock<T> ours::MutexGuard<'static, T>;
         "++ +- -- --": ours::OwnedMutexGuard<T> ours::MappedMutexGuard<'static, T> ours::Pooled<T>;
         "++ -- -- --": watch::Sender<T> watch::Receiver<T> watch::Ref<'static, T>;
+        "++ -- -- --": broadcast::Sender<T> broadcast::Receiver<T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
         "++ -- -- --": ours::OwnedRwLockReadGuard<T> ours::OwnedRwLockWriteGuard<T>;
         "++ -- -- --": ours::MappedRwLockWriteGuard<'static, T>;

@@ -1,5 +1,6 @@
 //! Typed channels and selects.
 
+pub mod broadcast;
 pub mod channels;
 mod drops;
 pub mod futures;
@@ -15,6 +16,7 @@ pub mod watch;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
+    broadcast::TESTS,
     channels::TESTS,
     drops::TESTS,
     futures::TESTS,

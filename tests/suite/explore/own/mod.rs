@@ -17,6 +17,7 @@ macro_rules! explored {
     };
 }
 
+mod broadcast;
 mod channels;
 mod locks;
 mod scopes;
@@ -29,6 +30,7 @@ mod watch;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
+    broadcast::TESTS,
     channels::TESTS,
     locks::TESTS,
     scopes::TESTS,

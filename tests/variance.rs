@@ -63,6 +63,10 @@ mod types {
         Sender "chan::Sender<T>" invariant;
         /// Values only come out of it, or it drops them.
         Receiver "chan::Receiver<T>" covariant;
+        /// As those of `chan`.
+        OneshotSender "chan::oneshot::Sender<T>" invariant;
+        OneshotReceiver "chan::oneshot::Receiver<T>" covariant;
+        OneshotRecvFuture "chan::oneshot::RecvFuture<T>" covariant;
         /// Values go in, for others.
         BroadcastSender "chan::broadcast::Sender<T>" invariant;
         /// It shares the values with code that puts some in.

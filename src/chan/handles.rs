@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::chan::{RecvError, SendError, TryRecvError, TrySendError};
 use crate::runtime::{
     Hchan, MAX_ALIGN, Received, Sent, Type, Woken, as_goroutine, chancap, chanlen, chanrecv, chansend,
-    chansend_unwoken, closechan, freechan, makechan, makechan_growing,
+    chansend_unwoken, closechan, freechan, is_closed, makechan, makechan_growing,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
@@ -247,6 +247,11 @@ impl<T> Sender<T> {
         unsafe { closechan(self.c) };
     }
 
+    /// Whether the channel is closed.
+    pub(super) fn is_closed(&self) -> bool {
+        is_closed(self.hchan())
+    }
+
     /// Whether both are handles of one channel.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         self.c == other.c
@@ -317,6 +322,14 @@ impl<T> Receiver<T> {
     /// An iterator that receives without waiting: it ends when there is no value at the moment.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter::new(self)
+    }
+
+    /// Closes the channel, as [`Sender::close`] does.
+    pub(super) fn close(&self) {
+        if let Some(c) = self.c {
+            // SAFETY: this handle keeps the channel.
+            unsafe { closechan(c) };
+        }
     }
 
     /// Whether both are handles of one channel.

@@ -25,6 +25,7 @@
 //! | what | how |
 //! | --- | --- |
 //! | each value goes to one receiver | [`bounded`], [`unbounded`] |
+//! | one value, such as an answer | [`oneshot`] |
 //! | each value goes to all receivers | [`broadcast`] |
 //! | a value that changes, such as a configuration | [`watch`] |
 //!
@@ -46,6 +47,7 @@
 // | `timed.rs` | `recv_timeout` and its like, `deadline` |
 // | `select_macro.rs` | `select!`; `RecvArm`, `SendArm`: what the macro is made of |
 // | `select_set.rs` | `Select`: cases that are known at run time only |
+// | `oneshot.rs` | channels for one value |
 // | `broadcast.rs` | channels whose receivers each get every value |
 // | `watch.rs` | a value that changes, and its receivers |
 // | `waiters.rs` | `Waiters`: how the receivers of the last two wait |
@@ -53,6 +55,7 @@
 pub mod broadcast;
 mod future;
 pub(crate) mod handles;
+pub mod oneshot;
 mod select_macro;
 mod select_set;
 #[cfg(feature = "futures")]

@@ -6,7 +6,7 @@ use std::mem::{self, MaybeUninit};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::chan::{Receiver, Sender};
+use crate::chan::{Receiver, Sender, oneshot};
 use crate::context::{AcquireContextError, Context, ContextError, RecvContextError, SendContextError};
 use crate::net::Pollable;
 use crate::runtime::{Limit, Received, Sent, must_wait};
@@ -20,7 +20,7 @@ use crate::sync::{
 ///
 /// | on | what |
 /// | --- | --- |
-/// | [`Receiver`] | `recv` |
+/// | [`Receiver`], [`oneshot::Receiver`] | `recv` |
 /// | [`Sender`] | `send` |
 /// | [`Mutex`] | `lock` |
 /// | [`Semaphore`] | `acquire`, `acquire_many` |
@@ -526,6 +526,14 @@ themselves! {
     [T, E] Pool<T, E>;
     [] Condvar;
     [T] Pollable<T>;
+}
+
+impl<T> Waitable for oneshot::Receiver<T> {
+    type On = Receiver<T>;
+
+    fn waits_on(&self) -> &Receiver<T> {
+        self.c()
+    }
 }
 
 macro_rules! pointers {

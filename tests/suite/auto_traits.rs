@@ -7,7 +7,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync;
 
-use gosched::chan::{self, broadcast, hchan, watch};
+use gosched::chan::{self, broadcast, hchan, oneshot, watch};
 use gosched::sync as ours;
 use gosched::{
     AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, Scope,
@@ -115,6 +115,7 @@ fn types_with_a_parameter() {
     expect_of_t! {
         // They pass values from thread to thread.
         "++ ++ -- --": chan::Sender<T> chan::Receiver<T> chan::RecvStream<T> chan::RecvFuture<'static, T> chan::SendFuture<'static, T>;
+        "++ ++ -- --": oneshot::Sender<T> oneshot::Receiver<T> oneshot::RecvFuture<T>;
         "++ ++ -- --": chan::Iter<'static, T> chan::TryIter<'static, T> chan::IntoIter<T>;
         "++ ++ -- --": JoinHandle<T> JoinFuture<T> ScopedJoinHandle<'static, T>;
         "++ ++ -- --": ours::Mutex<T> ours::ErrGroup<'static, 'static, T> ours::SingleFlight<u8, T> ours::Pool<T>;

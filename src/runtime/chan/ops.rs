@@ -573,6 +573,12 @@ pub(crate) fn chancap(c: &Hchan) -> Option<usize> {
     Some(if is_fed(c) { 0 } else { c.dataqsiz.get() })
 }
 
+/// Whether the channel is closed at this moment. Without the lock.
+pub(crate) fn is_closed(c: &Hchan) -> bool {
+    point("is_closed");
+    c.is_closed()
+}
+
 /// Whether a timer feeds the channel, so that receives run the timer.
 fn is_fed(c: &Hchan) -> bool {
     c.closed.load(Ordering::Relaxed) & FED != 0

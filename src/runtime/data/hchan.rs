@@ -49,7 +49,7 @@ pub(in crate::runtime) const FED: u32 = 4;
 pub(in crate::runtime) const GROWS: u32 = 8;
 
 impl Hchan {
-    /// Whether the channel is closed. Called with its lock held.
+    /// Whether the channel is closed. Without its lock, the answer may be out of date.
     #[inline(always)]
     pub(in crate::runtime) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed) & CLOSED != 0

@@ -5,6 +5,7 @@ pub mod channels;
 mod drops;
 pub mod futures;
 pub mod impatient;
+pub mod oneshot;
 pub mod select;
 pub mod select_forms;
 mod select_panics;
@@ -21,6 +22,7 @@ pub const TESTS: &[&[Test]] = &[
     drops::TESTS,
     futures::TESTS,
     impatient::TESTS,
+    oneshot::TESTS,
     select::TESTS,
     select_forms::TESTS,
     select_panics::TESTS,

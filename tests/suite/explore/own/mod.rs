@@ -20,6 +20,7 @@ macro_rules! explored {
 mod broadcast;
 mod channels;
 mod locks;
+mod oneshot;
 mod scopes;
 mod selects;
 mod stress;
@@ -33,6 +34,7 @@ pub const TESTS: &[&[Test]] = &[
     broadcast::TESTS,
     channels::TESTS,
     locks::TESTS,
+    oneshot::TESTS,
     scopes::TESTS,
     selects::TESTS,
     stress::TESTS,

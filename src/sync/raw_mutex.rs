@@ -37,14 +37,7 @@ const STARVATION_THRESHOLD: i64 = 1_000_000;
 
 impl RawMutex {
     /// An unlocked one.
-    #[cfg(not(loom))]
     pub(crate) const fn new() -> Self {
-        RawMutex { state: AtomicI32::new(0), sema: AtomicU32::new(0) }
-    }
-
-    /// An unlocked one. Not `const`: loom's atomics have no constants.
-    #[cfg(loom)]
-    pub(crate) fn new() -> Self {
         RawMutex { state: AtomicI32::new(0), sema: AtomicU32::new(0) }
     }
 

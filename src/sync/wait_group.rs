@@ -66,14 +66,7 @@ impl WaitGroup {
     /// static REQUESTS: WaitGroup = WaitGroup::new();
     /// REQUESTS.wait(); // there are none
     /// ```
-    #[cfg(not(loom))]
     pub const fn new() -> Self {
-        WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0), timed: NotifyList::new() }
-    }
-
-    /// A group with a count of 0. Not `const`: loom's atomics have no constants.
-    #[cfg(loom)]
-    pub fn new() -> Self {
         WaitGroup { state: AtomicU64::new(0), sema: AtomicU32::new(0), timed: NotifyList::new() }
     }
 

@@ -53,7 +53,7 @@ pub(in crate::runtime) fn time_histogram_metrics_buckets() -> Vec<f64> {
     [f64::NEG_INFINITY].into_iter().chain(bounds).chain([f64::INFINITY]).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::runtime::base::testing::zeroed;

@@ -7,9 +7,9 @@ use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::atomic as plain;
 
-use crate::runtime::data::atomic::AtomicU32;
+use crate::runtime::data::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::Hchan;
@@ -78,7 +78,7 @@ pub struct GExt {
     /// How often the tracer has seen it made runnable, or run.
     pub trace_seq: Cell<u32>,
     /// Its number in an exploration; 0 if it belongs to none: `g/explored.rs`.
-    pub number: AtomicU32,
+    pub number: plain::AtomicU32,
     /// A sanitizer's state for its stack: AddressSanitizer's fake stack, or ThreadSanitizer's
     /// fiber. Assembly knows the offset.
     pub sanitizer: Cell<*mut c_void>,
@@ -173,12 +173,12 @@ pub struct CpuTick {
 #[derive(Debug, Default)]
 pub struct LastTurn {
     /// [`P::schedtick`] in that slice.
-    pub tick: AtomicU32,
+    pub tick: plain::AtomicU32,
     /// How long the turn may last if others want the P, in nanoseconds: as long as they had the P
     /// before, or 0 if there was no turn.
-    pub ns: AtomicI64,
+    pub ns: plain::AtomicI64,
     /// When the last goroutine that computed for long lost the P, in nanoseconds.
-    pub ended: AtomicI64,
+    pub ended: plain::AtomicI64,
 }
 
 /// The fields that this port adds to an [`M`]: its g0 and gsignal, which Go allocates apart, and
@@ -210,17 +210,17 @@ pub struct MExt {
     /// Protects the next field, and the word that it points to while another thread writes there.
     pub stack_limit_lock: Mutex,
     /// The word of this thread with which compilers' checks compare rsp: `mem/morestack_check.rs`.
-    pub stack_limit: Cell<Option<&'static AtomicUsize>>,
+    pub stack_limit: Cell<Option<&'static plain::AtomicUsize>>,
     /// The request that a signal makes of its goroutine: `preempt/ask.rs`.
     pub asked: AtomicU32,
     /// The time slice of that request, by [`P::schedtick`].
-    pub asked_in: AtomicU32,
+    pub asked_in: plain::AtomicU32,
     /// Since when its goroutine runs without a P, in nanoseconds; 0 if it doesn't:
     /// `sched/detach.rs`.
     pub detached_since: AtomicI64,
     /// How often in succession its goroutine was in the C library when a signal asked it to wait
     /// for its turn.
-    pub spared: AtomicU32,
+    pub spared: plain::AtomicU32,
     /// Why it waits for a P; protected by [`Schedt::lock`].
     pub turn: Cell<Turn>,
     /// The registers of its goroutine, if it waits in a signal handler; otherwise null. The pointer
@@ -234,7 +234,7 @@ pub struct MExt {
     pub idle_before: Link<M>,
     /// How long its thread had been on a processor when its goroutine was detached, or last asked,
     /// in nanoseconds.
-    pub cpu_seen: AtomicI64,
+    pub cpu_seen: plain::AtomicI64,
     /// Whether it wakes another M once it has found its own work.
     pub owes_wake: Cell<OwesWake>,
     /// The tracer's records of its thread.
@@ -263,12 +263,12 @@ pub struct PExt {
     pub g_free_thread: PGFree,
     /// How many dead G's of each kind it may keep before it gives some away; 0 asks it to give away
     /// everything on its free lists.
-    pub max_free: AtomicI32,
+    pub max_free: plain::AtomicI32,
     /// [`P::schedtick`] when the scavenger last looked at it; protected by [`Schedt::lock`].
     pub idle_tick: Cell<u32>,
     /// The number of G's that ended here and are held by a handle, less the number whose handle was
     /// dropped here. Only the sum over all P's has a meaning.
-    pub n_held: AtomicI32,
+    pub n_held: plain::AtomicI32,
     /// Unused channels.
     pub hchans: FreeList<Hchan>,
     /// Unused timers.
@@ -307,7 +307,7 @@ pub struct SchedtExt {
     pub sudog_level: Level,
     /// The part of [`PExt::n_held`] of threads without a P: negative, as they only drop handles of
     /// G's that have ended.
-    pub n_held: AtomicI32,
+    pub n_held: plain::AtomicI32,
     /// Unused channels that no P has.
     pub hchans: Pool<Hchan>,
     /// Unused timers that no P has.
@@ -316,7 +316,7 @@ pub struct SchedtExt {
     /// goroutine.
     // Incremented with the lock held. An M decrements it without the lock, but takes the lock
     // before it becomes idle, so `checkdead` sees that. SeqCst, as Go's atomics are.
-    pub nrunwait: AtomicI32,
+    pub nrunwait: plain::AtomicI32,
     /// Whether there was a thread that isn't ours at the last look, protected by [`Schedt::lock`].
     /// Sysmon looks again.
     pub foreign: Cell<bool>,
@@ -325,19 +325,19 @@ pub struct SchedtExt {
     /// M's that wait for a P.
     pub turns: Turns,
     /// How many goroutines are detached.
-    pub ndetached: AtomicI32,
+    pub ndetached: plain::AtomicI32,
     /// How often a goroutine was detached, because its thread slept, and because it computed for
     /// long.
-    pub detachments: [AtomicU64; 2],
+    pub detachments: [plain::AtomicU64; 2],
     /// How long goroutines were detached in total, in nanoseconds, without those that still are.
-    pub detached_time: AtomicI64,
+    pub detached_time: plain::AtomicI64,
     /// Whether code that could not make a goroutine ready has left wakes to sysmon:
     /// `stdpark/futex_table.rs`.
     // SeqCst: pairs with `Schedt::sysmonwait`.
     pub wakes_left: AtomicBool,
     /// Whether the program has handlers of signals, which may wake goroutines:
     /// `stdpark/gate.rs`.
-    pub handlers: AtomicBool,
+    pub handlers: plain::AtomicBool,
 }
 
 /// Unused things, linked.
@@ -487,7 +487,7 @@ impl Coro {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

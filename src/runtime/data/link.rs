@@ -41,14 +41,7 @@ unsafe impl<T> Sync for SharedLink<T> {}
 
 impl<T> Link<T> {
     /// Returns a null link.
-    #[cfg(not(loom))]
     pub const fn null() -> Self {
-        Link(AtomicPtr::new(ptr::null_mut()), PhantomData)
-    }
-
-    /// Returns a null link. It isn't `const`, because loom's atomics aren't.
-    #[cfg(loom)]
-    pub fn null() -> Self {
         Link(AtomicPtr::new(ptr::null_mut()), PhantomData)
     }
 

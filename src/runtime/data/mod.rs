@@ -24,7 +24,9 @@
 //! | `trace.rs` | what the tracer records, and where: `Record`, `TraceBuffer` |
 //! | `adjust_info.rs` | `adjustinfo`: how far a stack has moved |
 //! | `cell.rs` | the cells of the structs; ThreadSanitizer doesn't see their uses |
-//! | `atomic.rs` | the atomics of what the models check, which has its own in place of this file |
+//! | `atomic.rs` | the atomics of the structs and of the protocols |
+//!
+//! The models of `tests/loom` have files of their own in place of the last two.
 //!
 //! # The states of a G
 //!
@@ -182,7 +184,9 @@
 //! | `PDEAD`, new | `PGCSTOP` | `p.init`, for `procresize` |
 
 pub(super) mod adjust_info;
+#[cfg_attr(loom, path = "../../../tests/loom/src/runtime/data/atomic.rs")]
 pub(crate) mod atomic;
+#[cfg_attr(loom, path = "../../../tests/loom/src/runtime/data/cell.rs")]
 pub(super) mod cell;
 pub(super) mod ext;
 pub(super) mod gqueue;

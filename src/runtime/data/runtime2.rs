@@ -12,6 +12,7 @@
 //!   one thread at a time touches, because it owns the struct or holds the lock
 //!   named there, is a [`Cell`]. A field that other threads act on is an atomic, also
 //!   where Go has a plain one. (Reports print cells of other threads, too.)
+//! - An atomic of `plain` is std's with `loom`, too: no model checks what other threads find there.
 //! - All zero is a valid value of each of these structs, and their first value: a [`G`] is cut from
 //!   a zeroed page.
 //! - Nothing here is ever freed, so pointers between the structs are
@@ -41,10 +42,11 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{
+use std::sync::atomic as plain;
+
+use crate::runtime::data::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 };
-
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::Coro;
 use crate::runtime::data::hchan::Hchan;
@@ -176,7 +178,7 @@ pub struct Sudog {
     /// The previous one in the queue; in the treap, the left child.
     pub prev: Link<Sudog>,
     /// The value to send or the place to receive to; for a semaphore, the semaphore.
-    pub elem: AtomicPtr<c_void>,
+    pub elem: plain::AtomicPtr<c_void>,
     /// When the wait for a mutex began, in nanoseconds; 0 if no profile records it.
     pub acquiretime: Cell<i64>,
     /// When the wait ended, in nanoseconds; 0 if no profile records it, and negative before the
@@ -366,11 +368,11 @@ pub struct WbBuf {
 #[repr(C)]
 pub struct TimeHistogram {
     /// The buckets.
-    pub counts: [AtomicU64; 160],
+    pub counts: [plain::AtomicU64; 160],
     /// Negative durations.
-    pub underflow: AtomicU64,
+    pub underflow: plain::AtomicU64,
     /// Durations beyond the last bucket.
-    pub overflow: AtomicU64,
+    pub overflow: plain::AtomicU64,
 }
 
 /// Go's `gFree` of a P: dead G's to reuse.
@@ -516,7 +518,7 @@ pub struct G {
     pub tracking: Cell<bool>,
     /// Counts down to the next measurement, by one each time that it stops running. The owner
     /// writes it, and a thief reads it (`runqgrab`).
-    pub tracking_seq: AtomicU8,
+    pub tracking_seq: plain::AtomicU8,
     /// When its state last changed while it was tracked, in nanoseconds.
     pub tracking_stamp: Cell<i64>,
     /// Nanoseconds spent runnable since tracking began.
@@ -554,7 +556,7 @@ pub struct G {
     /// A timer kept for the next sleep.
     pub timer: Link<Timer>,
     /// In a select: whether a thread has won the right to wake it.
-    pub select_done: AtomicU32,
+    pub select_done: plain::AtomicU32,
     /// Argument of a coroutine switch: the coroutine.
     pub coroarg: Cell<*mut Coro>,
     /// State of a goroutine profile; the embedder's.
@@ -574,7 +576,7 @@ impl G {
     }
 }
 
-const _: () = assert!(size_of::<G>() == G_SIZE);
+const _: () = assert!(size_of::<G>() == G_SIZE || cfg!(loom));
 
 // ---------------------------------------------------------------------------
 // M
@@ -742,7 +744,7 @@ pub struct P {
     /// The next in the idle list.
     pub link: Link<P>,
     /// Counts time slices.
-    pub schedtick: AtomicU32,
+    pub schedtick: plain::AtomicU32,
     /// Counts system calls.
     pub syscalltick: AtomicU32,
     /// What sysmon last saw.
@@ -810,7 +812,7 @@ pub struct P {
     // SeqCst, as in Go: `for_each_p` stores 1 after the function, and the CAS in `claim` acquires
     // both. If an M reads an old 0 before it leaves this P in a system call, `for_each_p` takes the
     // P when it looks again.
-    pub run_safe_point_fn: AtomicU32,
+    pub run_safe_point_fn: plain::AtomicU32,
     /// Odd while statistics are being written; the embedder's.
     pub stats_seq: AtomicU32,
     /// Protects the timers.
@@ -834,7 +836,7 @@ pub struct P {
     pub scanned_stacks: Cell<u64>,
     /// The time slice is to end. Set by the thread that asks for the end, cleared when the slice
     /// ends.
-    pub preempt: AtomicBool,
+    pub preempt: plain::AtomicBool,
     /// Page trace; the embedder's.
     pub page_trace_buf: Cell<*mut c_void>,
     /// What this port adds.
@@ -842,7 +844,7 @@ pub struct P {
 }
 
 /// The length of a P's run queue.
-pub const RUNQ_SIZE: usize = 256;
+pub const RUNQ_SIZE: usize = if cfg!(loom) { 4 } else { 256 };
 
 // ---------------------------------------------------------------------------
 // The scheduler

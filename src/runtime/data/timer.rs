@@ -2,7 +2,7 @@
 //! `p/timer.rs` says which thread may change which state.
 
 use std::ffi::c_void;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic as plain;
 
 use crate::runtime::data::atomic::{AtomicU32, AtomicUsize, Cell};
 use crate::runtime::data::link::Link;
@@ -85,7 +85,7 @@ pub struct TimerExt {
     pub waiter: Cell<*mut c_void>,
     /// When the waiter is to be told next; 0 if it isn't. Written with `send_lock` held, read
     /// without.
-    pub due: AtomicI64,
+    pub due: plain::AtomicI64,
     /// Whether the waiter is a channel, which the timer feeds.
     pub feeds: Cell<bool>,
 }

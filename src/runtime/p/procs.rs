@@ -2,7 +2,7 @@
 //! and `randomOrder`, the order in which a thief visits the P's. Also `gomaxprocs`, `allpLock` and
 //! `timeSleepUntil`.
 
-use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering, statics};
+use crate::runtime::data::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use crate::runtime::data::runtime2::{Mutex, P};
 use crate::runtime::data::timer::MAX_WHEN;
 use crate::runtime::lock::mutex::SharedMutex;
@@ -12,10 +12,8 @@ use crate::runtime::p::timer_heap::nobarrier_wake_time;
 /// Protects the list of P's. Go's `allpLock`.
 pub(in crate::runtime) static ALLP_LOCK: SharedMutex = SharedMutex(Mutex::new());
 
-statics! {
-    static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
-    static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
-}
+static PROCS: AtomicPtr<Procs> = AtomicPtr::new(std::ptr::null_mut());
+static GOMAXPROCS: AtomicI32 = AtomicI32::new(0);
 
 /// The P's in use and the data for each: Go's `allp`, `idlepMask`, `timerpMask` and `stealOrder`.
 /// They change together, when the world is stopped.

@@ -54,7 +54,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, code: *m
 #[cfg(target_pointer_width = "64")]
 type Header = libc::Elf64_Phdr;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::{addr, find_libc, in_libc};
 

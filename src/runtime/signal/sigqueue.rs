@@ -25,7 +25,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::runtime::base::fatal::throw;
-use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Cell, Ordering, statics};
+use crate::runtime::data::atomic::{AtomicU32, AtomicU64, Cell, Ordering};
 use crate::runtime::data::runtime2::Note;
 use crate::runtime::lock::note::{noteclear, notewakeup};
 use crate::runtime::sched::entersyscall::notetsleepg;
@@ -60,17 +60,15 @@ struct Sig {
 // SAFETY: only the receiver uses `recv`, and there is one.
 unsafe impl Sync for Sig {}
 
-statics! {
-    static SIG: Sig = Sig {
-        note: Note { key: AtomicU32::new(0) },
-        mask: AtomicU64::new(0),
-        wanted: AtomicU64::new(0),
-        ignored: AtomicU64::new(0),
-        recv: Cell::new(0),
-        state: AtomicU32::new(SIG_IDLE),
-        delivering: AtomicU32::new(0),
-    };
-}
+static SIG: Sig = Sig {
+    note: Note { key: AtomicU32::new(0) },
+    mask: AtomicU64::new(0),
+    wanted: AtomicU64::new(0),
+    ignored: AtomicU64::new(0),
+    recv: Cell::new(0),
+    state: AtomicU32::new(SIG_IDLE),
+    delivering: AtomicU32::new(0),
+};
 
 const SIG_IDLE: u32 = 0;
 const SIG_RECEIVING: u32 = 1;

@@ -22,10 +22,9 @@
 //! `loom` checks this file (`tests/loom`).
 
 use std::ptr;
+use std::sync::atomic::AtomicU64;
 
-use crate::runtime::data::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Cell, Ordering, array_of, fence, statics,
-};
+use crate::runtime::data::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Cell, Ordering, fence};
 use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason, sched};
 use crate::runtime::explore::clock::now;
 use crate::runtime::lock::mutex::lock_ranked;
@@ -87,8 +86,8 @@ enum State {
     TimedOut,
 }
 
-statics! {
-    static TABLE: [Bucket; 1 << BUCKET_BITS] = array_of![Bucket {
+static TABLE: [Bucket; 1 << BUCKET_BITS] = [const {
+    Bucket {
         lock: Mutex::new(),
         nwait: AtomicU32::new(0),
         nthreads: AtomicU32::new(0),
@@ -96,8 +95,8 @@ statics! {
         parks: AtomicU64::new(0),
         first: Cell::new(ptr::null()),
         last: Cell::new(ptr::null()),
-    }; 1 << BUCKET_BITS];
-}
+    }
+}; 1 << BUCKET_BITS];
 
 /// Returns the bucket of a word.
 #[inline(always)]
@@ -402,16 +401,11 @@ struct Wake {
 /// The address in a wake that is being filled. No word has this address.
 const TAKEN: usize = 1;
 
-statics! {
-    static WAKES: [Wake; PLACES] = array_of![Wake {
-        addr: AtomicUsize::new(0),
-        n: AtomicU32::new(0),
-        bits: AtomicU32::new(0),
-    }; PLACES];
+static WAKES: [Wake; PLACES] =
+    [const { Wake { addr: AtomicUsize::new(0), n: AtomicU32::new(0), bits: AtomicU32::new(0) } }; PLACES];
 
-    /// Whether there was no room for a wake.
-    static ALL: AtomicBool = AtomicBool::new(false);
-}
+/// Whether there was no room for a wake.
+static ALL: AtomicBool = AtomicBool::new(false);
 
 /// Makes sysmon wake up to `n` goroutines at `addr`. Takes no lock and allocates nothing.
 pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {

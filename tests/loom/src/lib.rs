@@ -17,16 +17,29 @@
 //! | `signal/sigqueue.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |
-//! | `stdpark/futex_table.rs`: `tests/stdpark` | no wake is lost, or counted twice |
+//! | `chan/future.rs` | a future's last waker wakes it, it sees its value, and it is freed once |
+//! | `netpoll/poll_desc.rs`, `netpoll/ready.rs`, `pollwait.rs`, `net/registration.rs` | a wait ends when the descriptor is ready, is closed, or reaches its deadline; a late event does nothing to the next descriptor |
+//! | `stdpark/futex_table.rs`, `time/fire.rs` | no wake is lost, or counted twice; a wake that is left to sysmon is done |
+//! | `stdpark/descriptors.rs`, `stdpark/entry.rs`, `netpoll/marked.rs` | each wait ends once, by an event, by its time or by a close, and no event is lost |
 //!
 //! The rooms are the crate's. The models of a room's files are in that room, where they see its
 //! private items. A stand-in is at the path of the file that it replaces. It has the names that the
-//! shipped files use, and as little behind them as possible: a run queue of four, a lock that loom
-//! knows.
+//! shipped files use, and as little behind them as possible: a lock that loom knows, for example.
+//!
+//! The room `data` is the crate's, with all of its structs. It takes its atomics and its cells from
+//! two files here, in place of its own: see `runtime/data/atomic.rs`. An atomic that the crate
+//! takes from `std` is none of loom's. So it orders nothing in a model, and loom doesn't try what
+//! other threads may find in it. Models make the structs of zeroed memory: see `runtime/made.rs`.
+//!
+//! There are two kinds of models. In most, a thread is an M, and no goroutine runs. Where a model
+//! is about waits, a goroutine is a thread, no thread has an M, and a time comes when the model
+//! says so: see `goroutines_are_threads`.
 
-#![cfg(loom)]
-#![allow(dead_code, reason = "the shipped files have more than is modelled")]
+#![cfg(all(loom, test))]
+#![allow(dead_code, unused_imports, reason = "the shipped files have more than is modelled")]
+#![allow(clippy::upper_case_acronyms, reason = "Go's `mOS`")]
 #![allow(clippy::reversed_empty_ranges, reason = "the mutex doesn't spin under loom")]
 
+mod net;
 mod runtime;
 mod sync;

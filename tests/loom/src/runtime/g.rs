@@ -1,4 +1,7 @@
-//! Stand-in: the states of G's, which no model reads: each G runs; and there is no exploration.
+//! Stand-in: the states of G's, which no model reads: each G runs.
+
+#[path = "../../../../src/runtime/g/explored.rs"]
+pub(crate) mod explored;
 
 pub(crate) mod status {
     use crate::runtime::data::runtime2::{G, GRUNNING, WaitReason};
@@ -14,16 +17,4 @@ pub(crate) mod status {
     }
 
     pub(crate) fn dumpgstatus(_: &G) {}
-}
-
-pub(crate) mod explored {
-    use crate::runtime::data::runtime2::G;
-
-    pub(crate) fn exploring() -> bool {
-        false
-    }
-
-    pub(crate) fn keeps_p(_: &G) -> bool {
-        false
-    }
 }

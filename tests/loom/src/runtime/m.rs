@@ -9,6 +9,10 @@ pub(crate) mod turn;
 /// The number of idle M's, which no model reads.
 pub(crate) mod checkdead {
     pub(crate) fn incidlelocked(_: i32) {}
+
+    pub(crate) fn counted<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
 }
 
 /// Goroutines that are locked to a thread, of which there are none.

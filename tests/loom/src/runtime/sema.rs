@@ -1,6 +1,5 @@
 //! Stand-ins for semaphores and lists of waiters; and the wait that any thread may end.
 
-#[cfg(test)]
 mod models_parker;
 #[path = "../../../../src/runtime/sema/parker.rs"]
 mod parker;
@@ -157,19 +156,27 @@ pub(crate) mod semacquire {
 }
 
 pub(crate) mod notify_list {
+    use std::cell::OnceCell;
+
     use loom::sync::{Condvar, Mutex};
 
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
 
     pub(crate) struct NotifyList {
         wait: AtomicU32,
-        notify: Mutex<u32>,
-        changed: Condvar,
+        notify: OnceCell<Box<(Mutex<u32>, Condvar)>>,
     }
 
+    // SAFETY: all threads of a model run on one thread of the system's.
+    unsafe impl Sync for NotifyList {}
+
     impl NotifyList {
-        pub(crate) fn new() -> Self {
-            NotifyList { wait: AtomicU32::new(0), notify: Mutex::new(0), changed: Condvar::new() }
+        pub(crate) const fn new() -> Self {
+            NotifyList { wait: AtomicU32::new(0), notify: OnceCell::new() }
+        }
+
+        fn notify(&self) -> &(Mutex<u32>, Condvar) {
+            self.notify.get_or_init(Box::default)
         }
     }
 
@@ -179,14 +186,16 @@ pub(crate) mod notify_list {
     }
 
     pub(crate) fn notify_list_wait(l: &NotifyList, t: u32) {
-        let mut notify = l.notify.lock().unwrap();
+        let (notify, changed) = l.notify();
+        let mut notify = notify.lock().unwrap();
         while *notify <= t {
-            notify = l.changed.wait(notify).unwrap();
+            notify = changed.wait(notify).unwrap();
         }
     }
 
     pub(crate) fn notify_list_notify_all(l: &NotifyList) {
-        *l.notify.lock().unwrap() = l.wait.load(Ordering::Relaxed);
-        l.changed.notify_all();
+        let (notify, changed) = l.notify();
+        *notify.lock().unwrap() = l.wait.load(Ordering::Relaxed);
+        changed.notify_all();
     }
 }

@@ -1,10 +1,24 @@
-//! The checked files of the face `sync`.
+//! The checked files of the face `sync`, and a stand-in for its mutex, which is never contended in
+//! a model.
 
-#[cfg(test)]
 mod models_raw_mutex;
-#[cfg(test)]
 mod models_wait_group;
 #[path = "../../../../src/sync/raw_mutex.rs"]
 mod raw_mutex;
 #[path = "../../../../src/sync/wait_group.rs"]
 mod wait_group;
+
+use std::sync::{Mutex as StdMutex, MutexGuard};
+
+#[derive(Default)]
+pub(crate) struct Mutex<T>(StdMutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Mutex(StdMutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.try_lock().unwrap()
+    }
+}

@@ -1,25 +1,12 @@
 //! Stand-ins: settings, fatal errors, random numbers, and the running G and M.
 
+#[path = "../../../../../src/runtime/base/debug.rs"]
+pub(crate) mod debug;
+#[path = "../../../../../src/runtime/base/histogram.rs"]
+mod histogram;
 pub(crate) mod os;
-
-/// Settings.
-pub(crate) mod debug {
-    pub(crate) fn randomize_scheduler() -> bool {
-        false
-    }
-
-    pub(crate) fn async_preempt_off() -> bool {
-        false
-    }
-
-    pub(crate) fn detach_on() -> bool {
-        true
-    }
-
-    pub(crate) fn detach_always() -> bool {
-        false
-    }
-}
+#[path = "../../../../../src/runtime/base/rand.rs"]
+pub(crate) mod rand;
 
 /// Fatal errors.
 pub(crate) mod fatal {
@@ -31,17 +18,6 @@ pub(crate) mod fatal {
 /// Messages before a fatal error.
 pub(crate) mod print {
     pub(crate) use std::eprintln;
-}
-
-/// Random numbers, which no model asks for.
-pub(crate) mod rand {
-    pub(crate) fn cheaprand() -> u32 {
-        unreachable!("nothing is random under loom")
-    }
-
-    pub(crate) fn cheaprandn(_: u32) -> u32 {
-        unreachable!("nothing is random under loom")
-    }
 }
 
 /// This thread's M, if it has one, and its stack, which always suffices.
@@ -128,6 +104,10 @@ pub(crate) mod this {
     pub(crate) fn goroutine() -> (&'static G, &'static M) {
         let mp = getm();
         (mp.curg.get().expect("on a goroutine"), mp)
+    }
+
+    pub(crate) fn on_goroutine() -> bool {
+        true
     }
 
     pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> R {

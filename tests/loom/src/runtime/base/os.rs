@@ -2,14 +2,16 @@
 //! sleeps for a limited time.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_short};
+use std::os::fd::RawFd;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, ThreadId};
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering, fence};
+use crate::runtime::kernel;
 
 loom::lazy_static! {
     /// The addresses at which threads sleep, with the threads: first come, first served.
@@ -28,9 +30,6 @@ loom::lazy_static! {
     /// The number of signals that were sent and haven't come.
     static ref ON_THEIR_WAY: AtomicU32 = AtomicU32::new(0);
 }
-
-/// Whether the kernel has `membarrier`: a model's setting.
-pub(crate) static MEMBARRIER: AtomicBool = AtomicBool::new(true);
 
 pub(crate) const SIG_PREEMPT: c_int = libc::SIGURG;
 
@@ -62,7 +61,7 @@ pub(crate) fn futexwakeup(addr: &AtomicU32, _one: u32) {
 }
 
 pub(crate) fn barriers_work() -> bool {
-    MEMBARRIER.load(Relaxed)
+    MEMBARRIER.get()
 }
 
 /// The effect of `membarrier` on a light barrier that it meets: a full barrier.
@@ -99,6 +98,11 @@ pub(crate) fn nanotime() -> i64 {
     NOW.load(Relaxed)
 }
 
+/// No other number has an error.
+pub(crate) fn poll_now(fd: RawFd, events: c_short) -> c_short {
+    if (fd as usize) < kernel::NUMBERS { kernel::poll(fd, events) } else { 0 }
+}
+
 /// No model waits until a thread sleeps.
 pub(crate) fn thread_sleeps(_: u64) -> bool {
     false
@@ -126,4 +130,7 @@ pub(crate) fn during_next_usleep(f: impl FnOnce() + 'static) {
 
 std::thread_local! {
     static NAP: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
+
+    /// Whether the kernel has `membarrier`: a model's setting.
+    pub(crate) static MEMBARRIER: Cell<bool> = const { Cell::new(true) };
 }

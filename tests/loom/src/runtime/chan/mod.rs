@@ -3,7 +3,6 @@
 
 #[path = "../../../../../src/runtime/chan/future.rs"]
 pub(crate) mod future;
-#[cfg(test)]
 mod models_future;
 #[path = "../../../../../src/runtime/chan/waitq.rs"]
 mod waitq;
@@ -34,6 +33,7 @@ pub(crate) mod make {
 
 /// Sends, and a buffer for one value.
 pub(crate) mod ops {
+    use std::cell::Cell;
     use std::ffi::c_void;
     use std::sync::atomic::Ordering;
 
@@ -41,6 +41,12 @@ pub(crate) mod ops {
     use crate::runtime::chan::future::{Woken, end_future_wait};
     use crate::runtime::data::hchan::Hchan;
     use crate::runtime::data::runtime2::{M, Sudog};
+
+    /// The place of the value. Used with the lock held.
+    pub(crate) fn buffer(c: &Hchan) -> &Cell<u32> {
+        // SAFETY: a model makes the channel with such a buffer.
+        unsafe { &*c.buf.cast() }
+    }
 
     /// # Safety
     /// `c` is locked, and `sg` off its queue; `ep` points to a value.
@@ -63,7 +69,7 @@ pub(crate) mod ops {
     /// `ep` points to a value.
     pub(crate) unsafe fn bufunrecv(c: &Hchan, ep: *const c_void) {
         // SAFETY: as the caller says.
-        c.buf.set(unsafe { *ep.cast() });
+        buffer(c).set(unsafe { *ep.cast() });
         assert_eq!(c.qcount.swap(1, Ordering::Relaxed), 0);
     }
 
@@ -71,6 +77,6 @@ pub(crate) mod ops {
     /// `ep` points to a value.
     pub(crate) unsafe fn swap_last(c: &Hchan, ep: *mut c_void) {
         // SAFETY: as the caller says.
-        unsafe { *ep.cast() = c.buf.replace(*ep.cast()) };
+        unsafe { *ep.cast() = buffer(c).replace(*ep.cast()) };
     }
 }

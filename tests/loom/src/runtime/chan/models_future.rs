@@ -2,9 +2,10 @@
 //! future sees its value then, and is freed once. No value is lost, whichever future is dropped
 //! meanwhile.
 
+use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32 as StdU32, AtomicUsize};
 use std::task::{Wake, Waker};
 
 use loom::cell::UnsafeCell;
@@ -15,22 +16,23 @@ use crate::runtime::chan::future::{
     Waiting, end_future_wait, enqueue_future, give_back, is_nobodys, leave_future, poll_future,
     release_future, wake_future,
 };
+use crate::runtime::chan::ops::buffer;
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
-use crate::runtime::data::hchan::{Hchan, Waitq};
-use crate::runtime::data::runtime2::Mutex;
+use crate::runtime::data::hchan::{Hchan, Type};
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::made::zeroed;
 
 /// Makes a channel with room for `cap` values.
 fn channel(cap: usize) -> NonNull<Hchan> {
-    NonNull::from(Box::leak(Box::new(Hchan {
-        qcount: AtomicUsize::new(0),
-        dataqsiz: cap.into(),
-        buf: 0.into(),
-        closed: StdU32::new(0),
-        recvq: Waitq::default(),
-        sendq: Waitq::default(),
-        lock: Mutex(0),
-    })))
+    static TYPE: Type = Type { size_: 4, align_: 4 };
+    let c = ptr::from_ref(zeroed::<MaybeUninit<Hchan>>()).cast::<Hchan>().cast_mut();
+    // SAFETY: no other thread has it, and its other fields may be zero.
+    unsafe {
+        (*c).dataqsiz.set(cap);
+        (*c).buf.set(ptr::from_ref(zeroed::<Cell<u32>>()).cast_mut().cast());
+        (&raw mut (*c).elemtype).write(&TYPE);
+        NonNull::new_unchecked(c)
+    }
 }
 
 /// The heap memory of a future.
@@ -125,7 +127,7 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
     }
     let room = c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get();
     if room {
-        c.buf.set(value);
+        buffer(c).set(value);
         c.qcount.store(1, Ordering::Relaxed);
     }
     unlock(&c.lock);
@@ -137,12 +139,12 @@ fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     // SAFETY: channels aren't freed here.
     let c = unsafe { c.get().as_ref() };
     lock(&c.lock);
-    let buffered = (c.qcount.load(Ordering::Relaxed) == 1).then(|| c.buf.get());
+    let buffered = (c.qcount.load(Ordering::Relaxed) == 1).then(|| buffer(c).get());
     let sg = c.sendq.dequeue();
     // SAFETY: the waiting sender has a value.
     let sent = sg.map(|sg| unsafe { *sg.elem.load(Ordering::Relaxed).cast::<u32>() });
     match (buffered, sent) {
-        (Some(_), Some(sent)) => c.buf.set(sent),
+        (Some(_), Some(sent)) => buffer(c).set(sent),
         (Some(_), None) => c.qcount.store(0, Ordering::Relaxed),
         _ => {}
     }

@@ -3,7 +3,6 @@
 
 #[path = "../../../../../src/runtime/lock/key.rs"]
 pub(crate) mod key;
-#[cfg(test)]
 mod models_lock;
 #[path = "../../../../../src/runtime/lock/mutex.rs"]
 pub(crate) mod mutex;

@@ -1,13 +1,12 @@
 //! Models of the mutex, and of a port's lock: one thread at a time has it, and none sleeps while it
 //! is free (loom fails if all threads are blocked).
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::base::os::MEMBARRIER;
+use crate::runtime::data::atomic::check_once;
 use crate::runtime::data::ext::MutexKey;
 use crate::runtime::lock::port_mutex::PortMutex;
 
@@ -58,10 +57,9 @@ fn enter(guarded: &Guarded<impl Lock>) {
 }
 
 /// Three threads that each enter once.
-fn check<L: Lock>() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(model.preemption_bound.map_or(3, |said| said.min(3)));
-    model.check(|| {
+fn check<L: Lock>(membarrier: bool) {
+    check_once(Some(3), move || {
+        MEMBARRIER.set(membarrier);
         let guarded = Arc::new(Guarded::<L>::default());
         let threads = [(); 2].map(|()| {
             let guarded = guarded.clone();
@@ -77,11 +75,7 @@ fn check<L: Lock>() {
 }
 
 fn check_mutex(membarrier: bool) {
-    // The setting is the process's, and the models run side by side.
-    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _running = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    MEMBARRIER.store(membarrier, Relaxed);
-    check::<MutexKey>();
+    check::<MutexKey>(membarrier);
 }
 
 #[test]
@@ -96,5 +90,5 @@ fn unlock_without_membarrier() {
 
 #[test]
 fn unlock_of_a_port() {
-    check::<PortMutex>();
+    check::<PortMutex>(true);
 }

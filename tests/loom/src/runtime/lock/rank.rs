@@ -1,25 +1,55 @@
 //! Stand-in for the ranks of locks, which loom doesn't need, and for the lock beneath them: one of
-//! loom's.
+//! loom's, made at its first use.
 
 use std::cell::RefCell;
+use std::mem::{ManuallyDrop, transmute};
 
-use loom::sync::{Mutex as LoomMutex, MutexGuard};
+use loom::sync::MutexGuard;
 
 use crate::runtime::base::this::Held;
 use crate::runtime::data::runtime2::{M, Mutex};
+use crate::runtime::made::Made;
 
-loom::lazy_static! {
-    static ref LOCKS: [LoomMutex<()>; Mutex::N] = std::array::from_fn(|_| LoomMutex::new(()));
+thread_local! {
+    static LOCKS: Made<Mutex, ()> = const { Made::new() };
 }
 
 loom::thread_local! {
-    static HELD: RefCell<[Option<MutexGuard<'static, ()>>; Mutex::N]> = RefCell::default();
+    /// The locks that this thread holds. If the model fails, they aren't released.
+    static HELD: RefCell<Vec<(*const Mutex, Guard)>> = RefCell::default();
+}
+
+type Guard = ManuallyDrop<MutexGuard<'static, ()>>;
+
+pub(crate) fn begin_run() {
+    LOCKS.with(Made::begin_run);
+}
+
+fn hold(l: &Mutex, guard: MutexGuard<'_, ()>) {
+    assert!(!is_held(l));
+    // SAFETY: the lock stays until the run ends.
+    let guard = unsafe { transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(guard) };
+    HELD.with(|held| held.borrow_mut().push((l, Guard::new(guard))));
+}
+
+fn is_held(l: &Mutex) -> bool {
+    HELD.with(|held| held.borrow().iter().any(|(at, _)| std::ptr::eq(*at, l)))
 }
 
 pub(crate) struct LockRank;
 
 impl LockRank {
+    pub(crate) const FUTEX: LockRank = LockRank;
+    pub(crate) const STD_DESC: LockRank = LockRank;
+    pub(crate) const TIMERS: LockRank = LockRank;
     pub(crate) const TIMER_SEND: LockRank = LockRank;
+}
+
+impl Mutex {
+    pub(crate) const fn new() -> Self {
+        // SAFETY: all fields are zero at first.
+        unsafe { std::mem::zeroed() }
+    }
 }
 
 pub(crate) fn lock_init(_: &Mutex, _: LockRank) {}
@@ -29,18 +59,25 @@ pub(crate) fn get_lock_rank(_: &Mutex) -> LockRank {
 }
 
 pub(crate) fn lock_with_rank(_: Option<&M>, l: &Mutex, _: LockRank) {
-    let guard = LOCKS[l.0].lock().unwrap();
-    HELD.with(|held| assert!(held.borrow_mut()[l.0].replace(guard).is_none()));
+    hold(l, LOCKS.with(|locks| locks.of(l)).0.lock().unwrap());
 }
 
 pub(crate) fn try_lock_with_rank(_: Option<&M>, l: &Mutex) -> bool {
-    let guard = LOCKS[l.0].try_lock().ok();
-    guard.is_some_and(|guard| HELD.with(|held| held.borrow_mut()[l.0].replace(guard).is_none()))
+    let lock = LOCKS.with(|locks| locks.of(l));
+    let guard = lock.0.try_lock();
+    guard.is_ok_and(|guard| {
+        hold(l, guard);
+        true
+    })
 }
 
 pub(crate) fn unlock_with_rank(_: Option<&M>, l: &Mutex) -> Option<Held> {
-    let guard = HELD.with(|held| held.borrow_mut()[l.0].take());
-    drop(guard.expect("the lock is held"));
+    let guard = HELD.with(|held| {
+        let mut held = held.borrow_mut();
+        let i = held.iter().position(|(at, _)| std::ptr::eq(*at, l));
+        held.swap_remove(i.expect("the lock is held")).1
+    });
+    drop(ManuallyDrop::into_inner(guard));
     None
 }
 
@@ -51,5 +88,5 @@ pub(crate) fn world_stopped() {}
 pub(crate) fn world_started() {}
 
 pub(crate) fn assert_lock_held(l: &Mutex) {
-    HELD.with(|held| assert!(held.borrow()[l.0].is_some()));
+    assert!(is_held(l));
 }

@@ -1,12 +1,8 @@
 //! P's: their owners, queues, lists and timers. There are three, except where a model makes them.
 
-#[cfg(test)]
 mod models_procs;
-#[cfg(test)]
 mod models_runq;
-#[cfg(test)]
 mod models_sysmon_sleep;
-#[cfg(test)]
 mod models_timer_heap;
 #[path = "../../../../../src/runtime/p/owner.rs"]
 pub(crate) mod owner;

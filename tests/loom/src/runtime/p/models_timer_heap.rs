@@ -8,9 +8,10 @@ use loom::thread;
 
 use crate::runtime::base::this;
 use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
-use crate::runtime::data::runtime2::{M, P, new_timer};
+use crate::runtime::data::runtime2::{M, P};
 use crate::runtime::data::timer::*;
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::made::new_timer;
 use crate::runtime::p::procs::procs;
 use crate::runtime::p::timer::release_timer;
 use crate::runtime::p::timer_heap::{

@@ -2,19 +2,13 @@
 
 #[path = "../../../../../src/runtime/preempt/ask.rs"]
 pub(crate) mod ask;
-#[cfg(test)]
+#[path = "../../../../../src/runtime/preempt/libc_code.rs"]
+pub(crate) mod libc_code;
 mod models_preempt;
 
 /// Code that may be stopped. There is some.
 pub(crate) mod preemptible {
     pub(crate) fn any() -> bool {
         true
-    }
-}
-
-/// Code in which no goroutine waits for its turn. There is none.
-pub(crate) mod libc_code {
-    pub(crate) fn in_libc(_: usize) -> bool {
-        false
     }
 }

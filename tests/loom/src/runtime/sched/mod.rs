@@ -4,17 +4,11 @@
 pub(crate) mod detach;
 #[path = "../../../../../src/runtime/sched/entersyscall.rs"]
 mod entersyscall_made;
-#[cfg(test)]
 mod models_asked;
-#[cfg(test)]
 pub(crate) mod models_detach;
-#[cfg(test)]
 mod models_polls;
-#[cfg(test)]
 mod models_timers;
-#[cfg(test)]
 mod models_turns;
-#[cfg(test)]
 mod models_wake;
 #[path = "../../../../../src/runtime/sched/poll.rs"]
 pub(crate) mod poll;
@@ -39,40 +33,66 @@ pub(crate) mod mstart {
     }
 }
 
-/// A wait of a thread, which has a G while it waits; and letting others run. Nobody spins before a
-/// sleep.
+/// A goroutine that parks is a thread that sleeps. Nobody spins before a sleep.
 pub(crate) mod park {
     use std::ffi::c_void;
 
-    use loom::sync::{Condvar, Mutex};
+    use crate::runtime::data::runtime2::{G, M, Mutex, TraceBlockReason, Unlockf, WaitReason};
+    use crate::runtime::lock::unlock;
+    use crate::runtime::made::Made;
 
-    use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
-
-    loom::lazy_static! {
-        /// The goroutines that were made ready and haven't continued yet.
-        pub(super) static ref READY: (Mutex<Vec<usize>>, Condvar) = (Mutex::default(), Condvar::new());
+    thread_local! {
+        /// Whether each goroutine was made ready.
+        pub(super) static READY: Made<G, bool> = const { Made::new() };
     }
 
-    type Unlockf = unsafe extern "C" fn(*mut G, *mut c_void) -> bool;
+    pub(crate) fn begin_run() {
+        READY.with(Made::begin_run);
+    }
 
     pub(crate) unsafe fn gopark(
         unlockf: Option<Unlockf>,
         lock: *mut c_void,
-        _reason: WaitReason,
-        _trace_reason: TraceBlockReason,
-        _traceskip: i32,
+        reason: WaitReason,
+        _: TraceBlockReason,
+        _: i32,
     ) {
-        let gp = G::new(0);
-        let place = std::ptr::from_ref(gp).cast_mut();
-        // SAFETY: the G waits, and isn't made ready before this returns.
-        if unlockf.is_some_and(|unlockf| unsafe { unlockf(place, lock) }) {
-            let (ready, changed) = &*READY;
-            let mut held = ready.lock().unwrap();
-            while !held.contains(&place.addr()) {
-                held = changed.wait(held).unwrap();
-            }
-            held.retain(|&one| one != place.addr());
+        let gp = G::this();
+        gp.waitreason.set(reason);
+        // SAFETY: the caller's.
+        if unlockf.is_none_or(|unlockf| unsafe { unlockf(gp.as_ptr(), lock) }) {
+            sleep_until_ready(gp);
+        } else {
+            gp.waitreason.set(WaitReason::Zero);
         }
+    }
+
+    pub(crate) fn goparkunlock(lock: &Mutex, reason: WaitReason, _: TraceBlockReason, _: i32) {
+        let gp = G::this();
+        gp.waitreason.set(reason);
+        unlock(lock);
+        sleep_until_ready(gp);
+    }
+
+    pub(crate) fn sleep_until_ready(gp: &G) {
+        let ready = READY.with(|ready| ready.of(gp));
+        let mut held = ready.0.lock().unwrap();
+        while !*held {
+            held = ready.1.wait(held).unwrap();
+        }
+        *held = false;
+    }
+
+    pub(crate) unsafe fn gopark_on(
+        _: &G,
+        _: &M,
+        _: Option<Unlockf>,
+        _: *mut c_void,
+        _: WaitReason,
+        _: TraceBlockReason,
+        _: i32,
+    ) {
+        unreachable!("no model sleeps for a time")
     }
 
     pub(crate) unsafe fn gosched() {
@@ -114,16 +134,16 @@ pub(crate) mod schedule {
 /// Goroutines from the network, which no model has; and goroutines that have waited.
 pub(crate) mod ready {
     use crate::runtime::data::gqueue::GList;
-    use crate::runtime::data::runtime2::G;
+    use crate::runtime::data::runtime2::{G, WaitReason};
     use crate::runtime::sched::park::READY;
 
+    /// Nothing but the wait orders the accesses to the reason: loom fails if the goroutine isn't
+    /// off its stack.
     pub(crate) fn goready(gp: &G) {
-        // SAFETY: the goroutine waits, and no longer touches the payload. loom fails if nothing
-        // orders the accesses.
-        gp.payload.with_mut(|payload| unsafe { *payload += 1 });
-        let (ready, changed) = &*READY;
-        ready.lock().unwrap().push(std::ptr::from_ref(gp).addr());
-        changed.notify_all();
+        assert_ne!(gp.waitreason.replace(WaitReason::Zero), WaitReason::Zero, "it doesn't wait");
+        let ready = READY.with(|ready| ready.of(gp));
+        assert!(!std::mem::replace(&mut *ready.0.lock().unwrap(), true), "made ready twice");
+        ready.1.notify_one();
     }
 
     /// No model looks for the goroutines of a list.

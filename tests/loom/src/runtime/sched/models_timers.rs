@@ -9,9 +9,10 @@ use loom::thread;
 
 use crate::runtime::base::this;
 use crate::runtime::data::atomic::{Ordering, check};
-use crate::runtime::data::runtime2::{G, M, P, new_timer, sched};
+use crate::runtime::data::runtime2::{G, M, P, sched};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::m::startm::started;
+use crate::runtime::made::new_timer;
 use crate::runtime::netpoll::epoll::{SOON, netpoll_break};
 use crate::runtime::p::procs::procs;
 use crate::runtime::sched::poll::poll_or_stop;

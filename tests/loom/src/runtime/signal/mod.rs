@@ -1,6 +1,5 @@
 //! A signal's path from its handler to its receiver. A model decides when a handler runs.
 
-#[cfg(test)]
 mod models_sigqueue;
 #[path = "../../../../../src/runtime/signal/sigqueue.rs"]
 pub(crate) mod sigqueue;

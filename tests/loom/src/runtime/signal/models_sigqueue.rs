@@ -3,7 +3,7 @@
 
 use loom::thread;
 
-use crate::runtime::data::atomic::{AtomicU32, Ordering, check, statics};
+use crate::runtime::data::atomic::{AtomicU32, Ordering, check};
 use crate::runtime::signal::sigqueue::{
     signal_disable, signal_enable, signal_recv, signal_wait_until_idle, sigsend,
 };
@@ -12,9 +12,7 @@ const INT: i32 = 2;
 const TERM: i32 = 15;
 
 // The progress of each sender when it sent.
-statics! {
-    static SENT: AtomicU32 = AtomicU32::new(0);
-}
+static SENT: AtomicU32 = AtomicU32::new(0);
 
 /// Receives the next signal.
 fn recv() -> i32 {

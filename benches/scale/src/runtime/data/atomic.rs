@@ -18,11 +18,6 @@ pub(crate) fn fence(_: Ordering) {
     access(&raw const own, Access::Rmw);
 }
 
-macro_rules! statics {
-    ($($vis:vis static $name:ident: $type:ty = $value:expr;)*) => { $($vis static $name: $type = $value;)* };
-}
-pub(crate) use statics;
-
 macro_rules! atomics {
     ($($name:ident $(<$t:ident>)?: $value:ty;)*) => { $(
         #[derive(Debug)]

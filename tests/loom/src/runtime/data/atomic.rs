@@ -1,8 +1,8 @@
 //! The atomics of the protocol code, under loom. `data/mod.rs` takes this file in place of its own.
 //!
 //! As in the shipped code, a static may have an atomic, and zeroed memory may be one. So an atomic
-//! consists of its first value, and of a place for loom's atomic, which its first use in each run
-//! of a model makes.
+//! consists of its first value, and of a place for an atomic of loom's. It gets that at its first
+//! use in each run of a model.
 //!
 //! loom treats sequentially consistent accesses as little more than acquire and release, but it
 //! does know sequentially consistent fences. So here a fence stands between any two such accesses

@@ -45,7 +45,7 @@ pub(crate) mod ops {
     /// The place of the value. Used with the lock held.
     pub(crate) fn buffer(c: &Hchan) -> &Cell<u32> {
         // SAFETY: a model makes the channel with such a buffer.
-        unsafe { &*c.buf.cast() }
+        unsafe { &*c.buf.get().cast() }
     }
 
     /// # Safety

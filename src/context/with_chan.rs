@@ -7,17 +7,17 @@ impl<T> WithMut<'_, watch::Receiver<T>> {
     /// [`changed`](watch::Receiver::changed) that ends with the context.
     ///
     /// ```
-    /// use std::time::Duration;
     /// use gosched::chan::watch;
     /// use gosched::context::{Context, ContextError, RecvContextError};
     ///
     /// gosched::run(|| {
-    ///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(5));
+    ///     let (ctx, cancel) = Context::background().with_cancel();
     ///     let (tx, mut rx) = watch::channel(1);
     ///     tx.send(2).unwrap();
     ///     assert_eq!(ctx.with_mut(&mut rx).changed(), Ok(()));
-    ///     let late = RecvContextError::Ended(ContextError::DeadlineExceeded);
-    ///     assert_eq!(ctx.with_mut(&mut rx).changed(), Err(late));
+    ///     gosched::go(move || cancel.cancel());
+    ///     let canceled = RecvContextError::Ended(ContextError::Canceled);
+    ///     assert_eq!(ctx.with_mut(&mut rx).changed(), Err(canceled));
     /// });
     /// ```
     ///

@@ -15,18 +15,18 @@ use crate::runtime::Mode;
 ///
 /// ```
 /// use std::io::{Read, Write};
-/// use std::time::Duration;
 /// use gosched::context::{Context, ContextError};
 /// use gosched::net::UnixStream;
 ///
 /// gosched::run(|| {
 ///     let (here, mut there) = UnixStream::pair()?;
-///     let (ctx, _cancel) = Context::background().with_timeout(Duration::from_millis(5));
+///     let (ctx, cancel) = Context::background().with_cancel();
 ///     there.write_all(b"hello")?;
 ///     let (mut stream, mut buf) = (ctx.with(&here), [0; 16]);
 ///     assert_eq!(stream.read(&mut buf)?, 5);
+///     gosched::go(move || cancel.cancel());
 ///     let error = stream.read(&mut buf).unwrap_err();
-///     assert_eq!(ContextError::of(&error), Some(ContextError::DeadlineExceeded));
+///     assert_eq!(ContextError::of(&error), Some(ContextError::Canceled));
 ///     Ok::<(), std::io::Error>(())
 /// })
 /// .unwrap();

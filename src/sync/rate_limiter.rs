@@ -87,7 +87,7 @@ impl RateLimiter {
     /// ```
     /// use gosched::sync::RateLimiter;
     ///
-    /// static LOGINS: RateLimiter = RateLimiter::new(0.5, 3);
+    /// static LOGINS: RateLimiter = RateLimiter::new(0.001, 3);
     /// assert!(LOGINS.allow() && LOGINS.allow() && LOGINS.allow());
     /// assert!(!LOGINS.allow());
     /// ```
@@ -185,7 +185,7 @@ impl RateLimiter {
     /// Takes `n` tokens if there are `n`; otherwise takes none. Go's `AllowN`.
     ///
     /// ```
-    /// let limiter = gosched::sync::RateLimiter::new(1.0, 3);
+    /// let limiter = gosched::sync::RateLimiter::new(0.001, 3);
     /// assert!(limiter.allow_n(2) && !limiter.allow_n(2));
     /// ```
     #[must_use = "it says whether the events are allowed"]
@@ -367,7 +367,7 @@ impl RateLimiter {
     /// once. Go's `SetBurst`.
     ///
     /// ```
-    /// let limiter = gosched::sync::RateLimiter::new(10.0, 3);
+    /// let limiter = gosched::sync::RateLimiter::new(0.001, 3);
     /// limiter.set_burst(1);
     /// assert!(limiter.allow() && !limiter.allow());
     /// ```

@@ -15,8 +15,8 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
 use crate::runtime::chan::future::wake_future;
-use crate::runtime::chan::grow::{make_room, shrink};
-use crate::runtime::chan::ops::{bufrecv, bufsend, received_nothing, recv, send};
+use crate::runtime::chan::grow::shrink;
+use crate::runtime::chan::ops::{Sent, bufrecv, bufsend, chansend, received_nothing, recv, send};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::hchan::{FED, GROWS, Hchan};
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
@@ -273,7 +273,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                 }
                 if c.grows() {
                     selunlock(mp, scases, lockorder);
-                    return make_room_and_select(c, scases, order, nsends, how);
+                    return send_growing(i, scases);
                 }
             }
         }
@@ -312,18 +312,17 @@ unsafe fn prepare_receives(receives: &[Scase]) {
     for c in receives.iter().filter_map(|scase| scase.c) {
         // SAFETY: the caller keeps the channels.
         let c = unsafe { c.as_ref() };
-        let marks = c.closed.load(Ordering::Relaxed);
-        if marks & (FED | GROWS) != 0 {
-            prepare_receive(c, marks);
+        if c.closed.load(Ordering::Relaxed) & (FED | GROWS) != 0 {
+            prepare_receive(c);
         }
     }
 }
 
-/// [`prepare_receives`] for a channel with these marks.
+/// [`prepare_receives`] for a channel that a timer feeds, or that grows.
 #[cold]
 #[inline(never)]
-fn prepare_receive(c: &Hchan, marks: u32) {
-    if marks & FED != 0 {
+fn prepare_receive(c: &Hchan) {
+    if !c.grows() {
         maybe_run_chan(c);
     } else if c.qcount.load(Ordering::Relaxed) == 0 {
         let (_, mp) = whoami();
@@ -333,25 +332,20 @@ fn prepare_receive(c: &Hchan, marks: u32) {
     }
 }
 
-/// Makes room in `c`, which grows, and selects once more.
+/// Sends the value of case `i`, whose channel grows. Such a send is always ready, so the case is
+/// chosen before there is room.
 ///
 /// # Safety
 /// As [`selectgo`]. No channel is locked.
 #[cold]
 #[inline(never)]
-unsafe fn make_room_and_select(
-    c: &Hchan,
-    scases: &[Scase],
-    order: &mut [u16],
-    nsends: usize,
-    how: How,
-) -> Chosen {
-    let (_, mp) = whoami();
-    lock_on(mp, &c.lock);
-    let (_, mp) = make_room(mp, c);
-    unlock_on(mp, &c.lock);
+unsafe fn send_growing(i: usize, scases: &[Scase]) -> Chosen {
     // SAFETY: as the caller says.
-    unsafe { selectgo1(scases, order, nsends, how) }
+    match unsafe { chansend(scases[i].c, scases[i].elem, false) } {
+        Sent::Done => Chosen::Sent(i),
+        Sent::Closed => Chosen::SendClosed(i),
+        Sent::Full => throw("selectgo: a channel that grows is full"),
+    }
 }
 
 /// Fills `lockorder` with the cases of `pollorder`, sorted by their channels' addresses. It uses a

@@ -82,13 +82,14 @@ impl<T> Shared<T> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the newest object, and all that have been idle for `limit` nanoseconds or longer.
-    fn take_idle(&self, limit: i64) -> (Option<T>, Vec<T>) {
+    /// Takes one idle object: the oldest if it has been idle for `limit` nanoseconds or longer,
+    /// otherwise the newest. Returns whether it is too old. Never takes two, because the caller has
+    /// one permit.
+    fn take_idle(&self, limit: i64) -> Option<(T, bool)> {
         let mut idle = self.idle();
-        let now = now();
-        let old = idle.iter().take_while(|(since, _)| now.saturating_sub(*since) >= limit).count();
-        let old = idle.drain(..old).map(|(_, object)| object).collect();
-        (idle.pop_back().map(|(_, object)| object), old)
+        let is_old = now().saturating_sub(idle.front()?.0) >= limit;
+        let taken = if is_old { idle.pop_front() } else { idle.pop_back() };
+        taken.map(|(_, object)| (object, is_old))
     }
 }
 
@@ -269,13 +270,9 @@ impl<T, E> Pool<T, E> {
     pub(crate) fn fill_slot(&self) -> Result<Pooled<T>, E> {
         // Gives the permit back if anything below fails.
         let mut pooled = Pooled { shared: self.shared.clone(), object: None };
-        loop {
-            let (newest, old) = self.shared.take_idle(self.idle_limit);
-            pooled.object = newest;
-            drop(old);
-            // Taken out for the check: if that panics, the object is dropped.
-            let Some(mut object) = pooled.object.take() else { break };
-            if self.check.as_ref().is_none_or(|check| check(&mut object)) {
+        // Not in the guard yet: if the check panics, the object is dropped.
+        while let Some((mut object, is_old)) = self.shared.take_idle(self.idle_limit) {
+            if !is_old && self.check.as_ref().is_none_or(|check| check(&mut object)) {
                 pooled.object = Some(object);
                 return Ok(pooled);
             }

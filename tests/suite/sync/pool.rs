@@ -29,6 +29,7 @@ tests! {
     a_panic_of_a_drop_frees_the_slot
     a_panic_while_it_is_used_drops_the_object
     idle_objects_expire
+    expired_objects_count_until_their_drop_has_ended
     detached_and_discarded_ones_are_replaced
     guards_outlive_the_pool
     nothing_is_locked_in_the_programs_code
@@ -284,6 +285,33 @@ fn idle_objects_expire() {
         time::sleep(Duration::from_secs(3600));
         drop(newest);
         assert_eq!(pool.get().unwrap().0, 2);
+    });
+}
+
+fn expired_objects_count_until_their_drop_has_ended() {
+    /// Gets an object while it is dropped itself.
+    struct UsesPool(Arc<std::sync::OnceLock<Pool<UsesPool, Infallible>>>, Counts);
+    impl Drop for UsesPool {
+        fn drop(&mut self) {
+            drop(self.0.get().unwrap().try_get());
+            self.1.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    synctest::test(|| {
+        let (itself, counts) = (Arc::new(std::sync::OnceLock::new()), Counts::default());
+        let (most, making) = (Arc::new(AtomicUsize::new(0)), itself.clone());
+        let seen = most.clone();
+        let pool = Pool::new(2, move || {
+            let live = counts.live.fetch_add(1, Ordering::Relaxed) + 1;
+            seen.fetch_max(live, Ordering::Relaxed);
+            Ok(UsesPool(making.clone(), counts.clone()))
+        })
+        .with_idle_limit(Duration::from_secs(60));
+        itself.set(pool.clone()).ok().unwrap();
+        drop((pool.get(), pool.get()));
+        time::sleep(Duration::from_secs(60));
+        drop(pool.get());
+        assert_eq!(most.load(Ordering::Relaxed), 2);
     });
 }
 

@@ -333,7 +333,8 @@ fn prepare_receive(c: &Hchan) {
 }
 
 /// Sends the value of case `i`, whose channel grows. Such a send is always ready, so the case is
-/// chosen before there is room.
+/// chosen before there is room. To select once more after making room could go on for ever:
+/// receivers that find the channel empty take the room away (`grow.rs`).
 ///
 /// # Safety
 /// As [`selectgo`]. No channel is locked.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use gosched::chan::{RecvTimeoutError, Select, SendError, TryRecvError, TrySendError, bounded, unbounded};
 use gosched::context::Context;
+use gosched::explore::{Explorer, Strategy};
 use gosched::{block_on, blocking, go, run, scope, select, yield_now};
 
 use crate::harness::explored::{each, in_any_order, times};
@@ -23,6 +24,7 @@ tests! {
     who_waits_gets_the_next_value
     each_kind_of_wait
     a_select_sends_as_often_as_it_likes
+    a_select_makes_room_only_once
     a_value_that_came_goes_back_first
     a_close_leaves_the_values
     values_are_dropped_with_the_receiver
@@ -180,6 +182,26 @@ pub fn a_select_sends_as_often_as_it_likes() {
         drop(rx);
         select! { send(tx, n) -> sent => assert_eq!(sent, Err(SendError(n))) }
     });
+}
+
+fn a_select_makes_room_only_once() {
+    /// The choices of the longest schedule in which a select sends, and another goroutine polls.
+    fn choices(polls: usize) -> u64 {
+        let all = Explorer::new().strategy(Strategy::Exhaustive { preemptions: 8 });
+        let program = move || {
+            // Values for which an empty channel has no room.
+            let (tx, rx) = unbounded::<[u8; 5000]>();
+            let sender = go(move || select! { send(tx, [7; 5000]) -> sent => sent.unwrap() });
+            for _ in 0..polls {
+                rx.try_recv().ok();
+            }
+            sender.join().unwrap();
+        };
+        (1..).find(|&most| all.clone().max_choices(most).check(program).is_ok()).unwrap()
+    }
+    // Each poll is a choice. A select that starts again, because a poll took its room away, makes
+    // more of them.
+    assert_eq!(choices(4), choices(2) + 2);
 }
 
 fn a_value_that_came_goes_back_first() {

@@ -172,7 +172,12 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "gosched: a broadcast channel keeps at least one value");
-        let slots = (0..capacity).map(|_| Slot { value: None, unseen: 0 }).collect();
+        let mut slots = Vec::new();
+        if slots.try_reserve_exact(capacity).is_err() {
+            panic!("gosched: no memory for a broadcast channel of {capacity} values");
+        }
+        slots.resize_with(capacity, || Slot { value: None, unseen: 0 });
+        let slots = slots.into_boxed_slice();
         let state = State { slots, next: 0, senders: 1, receivers: 0, waiters: Waiters::default() };
         Sender { shared: Arc::new(Shared(Mutex::new(state))) }
     }

@@ -25,7 +25,7 @@ tests! {
     without_a_receiver
     without_a_sender
     who_subscribes_gets_what_comes
-    a_capacity_of_none
+    a_capacity_that_no_channel_has
     values_are_dropped_when_all_have_seen_them
     values_are_dropped_with_the_last_receiver
     if_the_drop_of_a_value_panics
@@ -120,8 +120,11 @@ fn who_subscribes_gets_what_comes() {
     assert_eq!((rx.recv(), rx.recv(), second.recv(), third.recv()), (Ok(1), Ok(2), Ok(2), Ok(2)));
 }
 
-fn a_capacity_of_none() {
+fn a_capacity_that_no_channel_has() {
     assert!(panics(|| broadcast::channel::<u32>(0)).contains("at least one value"));
+    for too_many in [1 << 58, usize::MAX] {
+        assert!(panics(|| broadcast::channel::<u32>(too_many)).contains("no memory"));
+    }
 }
 
 fn values_are_dropped_when_all_have_seen_them() {

@@ -1,7 +1,7 @@
 //! The limit for tests that hang. It isn't one of wall time: the time that a test's threads wait
 //! for the machine doesn't count. So a slow or busy machine has as long as it needs.
 //!
-//! Once a second, a thread of the harness looks at the processes of each running test. For each of
+//! Each running test has a thread that looks at the test's processes once a second. For each of
 //! their threads, `/proc` tells how long it has waited for a processor (`schedstat`), and whether
 //! it sleeps in the kernel where no signal reaches it (state `D`). Of each second, the longest wait
 //! of a thread doesn't count. If a thread sleeps in state `D`, the whole second doesn't count: the
@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,28 +49,12 @@ struct Running {
     asked: Option<Instant>,
 }
 
-static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
-
-fn running() -> std::sync::MutexGuard<'static, Vec<Running>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Watches the running tests, on a thread of its own.
-pub fn watch() {
-    thread::spawn(|| {
-        loop {
-            thread::sleep(TICK);
-            running().iter_mut().for_each(Running::look);
-        }
-    });
-}
-
-/// Runs `body` on this thread, as a watched test.
+/// Runs `body` on this thread, as a test that another thread watches.
 pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
     // SAFETY: no memory is passed.
     let thread = unsafe { libc::gettid() };
     let began = Instant::now();
-    running().push(Running {
+    let mut running = Running {
         name,
         thread,
         began,
@@ -78,10 +62,25 @@ pub fn watched<T>(name: &'static str, body: impl FnOnce() -> T) -> T {
         waited: Duration::ZERO,
         delays: HashMap::new(),
         asked: None,
-    });
-    let result = body();
-    running().retain(|test| test.thread != thread);
-    result
+    };
+    let ended = AtomicBool::new(false);
+    thread::scope(|s| {
+        let watcher = s.spawn(|| {
+            loop {
+                thread::park_timeout(TICK);
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                running.look();
+            }
+        });
+        let result = body();
+        // Relaxed: the unpark comes after the store, and is what the watcher waits for.
+        ended.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        watcher.join().expect("the watcher doesn't panic");
+        result
+    })
 }
 
 impl Running {

@@ -4,9 +4,9 @@
 use std::any::Any;
 use std::cmp::Reverse;
 use std::env;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -105,20 +105,17 @@ pub fn main(tests: &[Test]) -> ExitCode {
     println!("\nrunning {} test{}", wanted.len(), if wanted.len() == 1 { "" } else { "s" });
     let began = Instant::now();
     let threads = arguments.threads.unwrap_or_else(threads);
-    limit::watch();
     let next = AtomicUsize::new(0);
-    let ended = Mutex::new(Vec::new());
-    thread::scope(|s| {
-        for _ in 0..threads.clamp(1, wanted.len().max(1)) {
-            s.spawn(|| {
-                while let Some(test) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let one = run_one(test);
-                    ended.lock().expect("nothing fails with it").push(one);
-                }
-            });
-        }
+    let take_tests = || {
+        let tests = iter::from_fn(|| wanted.get(next.fetch_add(1, Ordering::Relaxed)));
+        tests.map(|test| run_one(test)).collect::<Vec<_>>()
+    };
+    let ended = thread::scope(|s| {
+        let threads = threads.clamp(1, wanted.len().max(1));
+        let handles: Vec<_> = (0..threads).map(|_| s.spawn(take_tests)).collect();
+        handles.into_iter().flat_map(|handle| handle.join().expect("run_one doesn't panic")).collect()
     });
-    report(ended.into_inner().expect("nothing fails with it"), tests.len() - wanted.len(), began.elapsed())
+    report(ended, tests.len() - wanted.len(), began.elapsed())
 }
 
 /// Returns how many tests run at a time by default: two for each processor, as a test waits for

@@ -8,6 +8,8 @@ use std::ffi::c_int;
 
 #[cfg(feature = "std")]
 use crate::runtime::arch::raw;
+#[cfg(feature = "std")]
+use crate::runtime::data::cell::Cell;
 
 /// Calls the kernel: `syscall!(SYS_tgkill, pid, tid, sig)`. As the C library does, it returns -1
 /// and sets errno if the kernel returns an error.
@@ -70,8 +72,10 @@ pub(in crate::runtime) fn result_of(ret: isize) -> isize {
 #[cold]
 #[inline(never)]
 fn failed(ret: isize) -> isize {
-    // SAFETY: errno of this thread, or goroutine.
-    unsafe { *libc::__errno_location() = -ret as c_int };
+    // A cell, so that ThreadSanitizer doesn't see the store: under it goroutines share the errno of
+    // their thread, and only their turns order their stores.
+    // SAFETY: errno of this thread, or goroutine, which nobody else uses.
+    unsafe { (*libc::__errno_location().cast::<Cell<c_int>>()).set(-ret as c_int) };
     -1
 }
 

@@ -4,7 +4,10 @@
 use std::any::Any;
 use std::cmp::Reverse;
 use std::env;
+use std::fs::File;
+use std::io::{self, Write};
 use std::iter;
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,12 +77,15 @@ struct Ended {
     took: Duration,
 }
 
-fn run_one(test: &Test) -> Ended {
+/// Runs the test, and writes a line about it. The output has no buffer, which the threads would
+/// share: ThreadSanitizer doesn't see the lock of std's.
+fn run_one(test: &Test, mut output: &File) -> Ended {
     let began = Instant::now();
     let result = limit::watched(test.name(), || catch_unwind(AssertUnwindSafe(|| (test.f)(*test))));
     let failure = result.err().map(|payload| message(&*payload));
     let ended = Ended { name: test.name(), failure, took: began.elapsed() };
-    println!("test {} ... {}", ended.name, if ended.failure.is_some() { "FAILED" } else { "ok" });
+    let line = format!("test {} ... {}\n", ended.name, if ended.failure.is_some() { "FAILED" } else { "ok" });
+    output.write_all(line.as_bytes()).expect("stdout can be written");
     ended
 }
 
@@ -105,10 +111,11 @@ pub fn main(tests: &[Test]) -> ExitCode {
     println!("\nrunning {} test{}", wanted.len(), if wanted.len() == 1 { "" } else { "s" });
     let began = Instant::now();
     let threads = arguments.threads.unwrap_or_else(threads);
+    let output = io::stdout().as_fd().try_clone_to_owned().map(File::from).expect("a descriptor");
     let next = AtomicUsize::new(0);
     let take_tests = || {
         let tests = iter::from_fn(|| wanted.get(next.fetch_add(1, Ordering::Relaxed)));
-        tests.map(|test| run_one(test)).collect::<Vec<_>>()
+        tests.map(|test| run_one(test, &output)).collect::<Vec<_>>()
     };
     let ended = thread::scope(|s| {
         let threads = threads.clamp(1, wanted.len().max(1));

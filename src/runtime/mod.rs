@@ -111,6 +111,7 @@ mod signal;
 mod stack;
 mod start;
 #[cfg(feature = "std")]
+#[cfg_attr(any(asan, tsan), allow(dead_code))] // most of `stdpark/symbols` isn't there
 mod stdpark;
 mod time;
 mod tls;

@@ -52,7 +52,7 @@ use crate::runtime::arch::sanitizer::unwound_to;
 
 /// `weak_function!("name", f)` gives `f` a second, weak name, under which the program's other parts
 /// find it. If the program has a strong symbol of that name, they find that one.
-#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+#[cfg(all(feature = "std", not(any(asan, tsan, target_feature = "crt-static"))))]
 macro_rules! weak_function {
     ($name:literal, $f:ident) => {
         std::arch::global_asm!(
@@ -69,7 +69,7 @@ macro_rules! weak_function {
         );
     };
 }
-#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+#[cfg(all(feature = "std", not(any(asan, tsan, target_feature = "crt-static"))))]
 pub(in crate::runtime) use weak_function;
 
 /// Calls `f` on g0's stack and returns its result. On g0 already, in a signal handler and on a

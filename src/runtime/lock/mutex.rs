@@ -107,6 +107,7 @@ thread_local! {
 /// Returns how many locks this thread, which isn't ours, holds or is about to take. A signal
 /// handler may call this.
 #[cfg(feature = "std")]
+#[cfg_attr(any(asan, tsan), allow(dead_code))] // as `stdpark`
 pub(in crate::runtime) fn foreign_locks() -> i32 {
     FOREIGN_LOCKS.get()
 }

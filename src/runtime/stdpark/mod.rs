@@ -4,7 +4,8 @@
 //! std's waits end in a few functions of the C library. With the feature `std` the program defines
 //! these functions itself (`symbols/`), so that the references of std, of other crates and of C
 //! libraries bind to these definitions. On a goroutine that may park here they park the goroutine.
-//! Everywhere else they call the kernel, as the C library's functions do.
+//! Everywhere else they call the kernel, as the C library's functions do. A build with a sanitizer
+//! leaves most of them to the sanitizer, and std's waits don't park there.
 //!
 //! - **Off until the program says so** ([`park_std_waits`](crate::park_std_waits)): a feature is
 //!   the same for all crates of a program, so a dependency that has it on must not change how the

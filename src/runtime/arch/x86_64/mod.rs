@@ -86,13 +86,13 @@ pub(in crate::runtime) unsafe fn raw(number: c_long, args: [usize; 6]) -> isize 
 }
 
 /// A target for an indirect jump, and a jump from there to the operand `f` of a `global_asm!`.
-#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+#[cfg(all(feature = "std", not(any(asan, tsan, target_feature = "crt-static"))))]
 macro_rules! jump_to_f {
     () => {
         "endbr64\njmp {f}"
     };
 }
-#[cfg(all(feature = "std", not(target_feature = "crt-static")))]
+#[cfg(all(feature = "std", not(any(asan, tsan, target_feature = "crt-static"))))]
 pub(in crate::runtime) use jump_to_f;
 
 /// Returns the running G; none on a thread that isn't ours. Go's `getg`.

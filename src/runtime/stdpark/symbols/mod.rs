@@ -8,6 +8,11 @@
 //! - A parked call doesn't end with `EINTR`.
 //! - The C library's functions are points at which `pthread_cancel` ends a thread. The functions
 //!   here aren't.
+//! - A sanitizer defines functions of these names, too, and learns from their calls. For example,
+//!   if ThreadSanitizer sees no `close`, it reports a race when a descriptor's number is reused.
+//!   So a build with a sanitizer has only `time.rs`, which explorations need, and `signals.rs`.
+//!   ThreadSanitizer's own `sigaction` would hold a signal back while its thread sleeps in a call
+//!   of the runtime's.
 //!
 //! # Files
 //!
@@ -23,12 +28,19 @@
 //! | `children.rs` | `waitpid`, `wait4`, `waitid`, `vfork` |
 //! | `fortified.rs` | `__read_chk` and the like |
 
+#[cfg(not(any(asan, tsan)))]
 mod children;
+#[cfg(not(any(asan, tsan)))]
 mod descriptors;
+#[cfg(not(any(asan, tsan)))]
 mod files;
+#[cfg(not(any(asan, tsan)))]
 mod fortified;
+#[cfg(not(any(asan, tsan)))]
 mod polls;
 mod signals;
+#[cfg(not(any(asan, tsan)))]
 mod sockets;
+#[cfg(not(any(asan, tsan)))]
 mod system_calls;
 mod time;

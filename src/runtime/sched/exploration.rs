@@ -229,9 +229,11 @@ fn explored_point(what: &'static str) {
         unsafe { mcall(point_m) }
     }
     let _held = hold_p(getm());
-    if tells() {
-        tsan::ignore_accesses(|| with_room(|| tell_of(gp, what)));
-    }
+    tsan::ignore_accesses(|| {
+        if tells() {
+            with_room(|| tell_of(gp, what));
+        }
+    });
 }
 
 /// Leaves a goroutine at a point.

@@ -11,6 +11,7 @@ use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
     End, ExploreStrategy, Limits, Rng, Seen, explore_run, getg, keep_one_p, leave_one_p, left_behind, story,
+    tsan,
 };
 
 /// The environment variable that holds the token of the schedule to run first.
@@ -222,18 +223,22 @@ impl Default for Explorer {
 /// Calls `f` on a goroutine, on the only P, while there is no other exploration.
 #[track_caller]
 fn alone<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    static ALONE: Mutex<()> = Mutex::new(());
+
     struct OneP;
     impl Drop for OneP {
         fn drop(&mut self) {
+            tsan::release(&ALONE);
             leave_one_p();
         }
     }
 
-    static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     crate::goroutine::run(|| {
         keep_one_p();
         let _one_p = OneP;
+        // ThreadSanitizer doesn't see the order that std's mutex makes.
+        tsan::acquire(&ALONE);
         keep_panics();
         f()
     })

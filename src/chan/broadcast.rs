@@ -43,13 +43,14 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chan::waiters::Waiters;
+use crate::chan::waiters::{Waiters, channel_of};
 use crate::chan::{self, RecvTimeoutError as Over, SendError};
 use crate::context::ContextError;
 use crate::runtime::point;
+use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 
 /// Makes a channel that keeps the last `capacity` values. (tokio keeps as many as the next power of
 /// two.)
@@ -132,11 +133,11 @@ impl<T> State<T> {
 }
 
 /// The channel. Locked for moments, in which no code of the program's runs.
-struct Shared<T>(Mutex<State<T>>);
+struct Shared<T>(ShortMutex<State<T>>);
 
 impl<T> Shared<T> {
-    fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> ShortMutexGuard<'_, State<T>> {
+        self.0.lock()
     }
 }
 
@@ -179,7 +180,7 @@ impl<T> Sender<T> {
         slots.resize_with(capacity, || Slot { value: None, unseen: 0 });
         let slots = slots.into_boxed_slice();
         let state = State { slots, next: 0, senders: 1, receivers: 0, waiters: Waiters::default() };
-        Sender { shared: Arc::new(Shared(Mutex::new(state))) }
+        Sender { shared: Arc::new(Shared(ShortMutex::new(state))) }
     }
 
     /// Sends a value to all receivers that there are, and returns how many that are. It never
@@ -319,11 +320,10 @@ impl<T> Receiver<T> {
     /// });
     /// ```
     pub fn c(&self) -> chan::Receiver<()> {
-        let waits = {
-            let mut state = self.shared.state();
-            (state.next == self.position && state.senders > 0).then(|| state.waiters.channel())
-        };
-        waits.unwrap_or_else(Waiters::closed)
+        channel_of(&self.shared.0, |state| {
+            let waits = state.next == self.position && state.senders > 0;
+            waits.then_some(&mut state.waiters)
+        })
     }
 
     /// Whether both are handles of one channel.

@@ -1,8 +1,9 @@
-//! [`Waiters`]: how receivers of `broadcast` and `watch` wait.
+//! How receivers of `broadcast` and `watch` wait: [`Waiters`], and [`channel_of`].
 
 use std::mem;
 
 use crate::chan::{Receiver, Sender, bounded};
+use crate::sync::short_mutex::ShortMutex;
 
 /// The waiters for the next event of a kind: goroutines, selects and futures. They all receive from
 /// one channel, which never has a value. The event closes that channel, and those who come later
@@ -15,21 +16,35 @@ use crate::chan::{Receiver, Sender, bounded};
 pub(super) struct Waiters(Option<(Sender<()>, Receiver<()>)>);
 
 impl Waiters {
-    /// Returns a channel that the next event closes.
-    pub(super) fn channel(&mut self) -> Receiver<()> {
-        self.0.get_or_insert_with(|| bounded(0)).1.clone()
-    }
-
-    /// Returns a channel that an event has closed. Not called with the lock held, as the close is a
-    /// point of an exploration.
-    pub(super) fn closed() -> Receiver<()> {
-        bounded(0).1
-    }
-
     /// Takes the waiters of an event. The caller drops them without the lock: that closes their
     /// channel, and wakers of futures are unknown code.
     #[must_use = "dropping it wakes them"]
     pub(super) fn take(&mut self) -> Waiters {
         mem::take(self)
     }
+}
+
+/// Returns a channel that the next event closes. `waiters` looks at the state with the lock held,
+/// and returns none if the event has come: then the channel is closed already.
+pub(super) fn channel_of<S>(
+    state: &ShortMutex<S>,
+    waiters: impl Fn(&mut S) -> Option<&mut Waiters>,
+) -> Receiver<()> {
+    let mut made = None;
+    loop {
+        {
+            let mut state = state.lock();
+            let Some(Waiters(kept)) = waiters(&mut state) else { break };
+            if kept.is_none() {
+                *kept = made.take();
+            }
+            if let Some((_, channel)) = kept {
+                return channel.clone();
+            }
+        }
+        // Made without the lock, because this takes locks of its own.
+        made = Some(bounded(0));
+    }
+    // The sender is dropped without the lock, because a close is a point of an exploration.
+    made.unwrap_or_else(|| bounded(0)).1
 }

@@ -40,12 +40,13 @@
 use std::fmt;
 use std::mem;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chan::waiters::Waiters;
+use crate::chan::waiters::{Waiters, channel_of};
 use crate::chan::{self, RecvError, RecvTimeoutError, SendError};
 use crate::runtime::point;
+use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 use crate::sync::{RwLock, RwLockReadGuard};
 
 /// Makes a channel with a value, which the receiver has seen.
@@ -68,7 +69,7 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 struct Shared<T> {
     value: RwLock<T>,
     /// Locked for moments, in which no code of the program's runs.
-    state: Mutex<State>,
+    state: ShortMutex<State>,
 }
 
 struct State {
@@ -84,8 +85,8 @@ struct State {
 }
 
 impl<T> Shared<T> {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> ShortMutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// Locks the value, and marks it as seen.
@@ -126,11 +127,9 @@ impl<T> Shared<T> {
 
     /// Returns a channel that is closed as soon as [`look`](Self::look) has a result.
     fn changes(&self, seen: u64) -> chan::Receiver<()> {
-        let waits = {
-            let mut state = self.state();
-            (state.version == seen && state.senders > 0).then(|| state.changes.channel())
-        };
-        waits.unwrap_or_else(Waiters::closed)
+        channel_of(&self.state, |state| {
+            (state.version == seen && state.senders > 0).then_some(&mut state.changes)
+        })
     }
 }
 
@@ -182,7 +181,7 @@ impl<T> Sender<T> {
             changes: Waiters::default(),
             gone: Waiters::default(),
         };
-        Sender { shared: Arc::new(Shared { value: RwLock::new(value), state: Mutex::new(state) }) }
+        Sender { shared: Arc::new(Shared { value: RwLock::new(value), state: ShortMutex::new(state) }) }
     }
 
     /// Replaces the value, and wakes the receivers that wait for a change. It waits while the value
@@ -390,11 +389,7 @@ impl<T> Sender<T> {
     /// });
     /// ```
     pub fn c(&self) -> chan::Receiver<()> {
-        let waits = {
-            let mut state = self.shared.state();
-            (state.receivers > 0).then(|| state.gone.channel())
-        };
-        waits.unwrap_or_else(Waiters::closed)
+        channel_of(&self.shared.state, |state| (state.receivers > 0).then_some(&mut state.gone))
     }
 
     /// Whether both are handles of one channel.

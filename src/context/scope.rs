@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use crate::chan::{Receiver, Sender, bounded};
@@ -13,6 +13,7 @@ use crate::goroutine::Builder;
 use crate::runtime::instant_now;
 use crate::runtime::print::eprintln;
 use crate::runtime::{Cancellation, Inherited, throw, until};
+use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 use crate::time::Timer;
 
 /// The part of a context that can end.
@@ -28,7 +29,7 @@ pub(super) struct Scope {
     waits: Cancellation,
     /// Closed after that. Made when it is first asked for.
     done: OnceLock<Receiver<()>>,
-    state: Mutex<State>,
+    state: ShortMutex<State>,
 }
 
 /// Why it has ended.
@@ -88,7 +89,7 @@ impl Scope {
             ended: OnceLock::new(),
             waits: Cancellation::new(),
             done: OnceLock::new(),
-            state: Mutex::default(),
+            state: ShortMutex::new(State::default()),
         });
         if let Some(parent) = parent {
             match parent.add(Dependent::Scope(Arc::downgrade(&scope))) {
@@ -188,8 +189,8 @@ impl Scope {
         self.end(Ended { error: ContextError::DeadlineExceeded, cause: None });
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> ShortMutexGuard<'_, State> {
+        self.state.lock()
     }
 }
 

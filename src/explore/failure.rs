@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::panic::{set_hook, take_hook};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
 use std::thread;
 
 use crate::goroutine::message as message_of;
 use crate::runtime::explored_number;
+use crate::sync::short_mutex::ShortMutex;
 
 /// How a schedule has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,7 +120,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 impl Error for Failure {}
 
 /// The last panic of a goroutine of an exploration.
-static LAST: Mutex<Option<Panicked>> = Mutex::new(None);
+static LAST: ShortMutex<Option<Panicked>> = ShortMutex::new(None);
 
 struct Panicked {
     number: u32,
@@ -137,7 +138,7 @@ pub(super) fn keep_panics() {
             let text = message_of(info.payload()).map(str::to_owned);
             let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
             let panicked = Panicked { number, text, place: place.unwrap_or_default() };
-            *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(panicked);
+            *LAST.lock() = Some(panicked);
         }));
     });
 }
@@ -146,7 +147,7 @@ pub(super) fn keep_panics() {
 /// known if no hook was called for it: `resume_unwind` calls none, and the program may have set its
 /// own. Then the last panic that was kept is another one.
 pub(super) fn message_of_panic(number: u32, text: Option<String>) -> String {
-    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let last = LAST.lock().take();
     let last = last.filter(|last| (last.number, &last.text) == (number, &text));
     let place = last.map(|last| last.place).unwrap_or_default();
     format!("goroutine {number} panics{place}: {}", text.as_deref().unwrap_or("(a value that is no text)"))

@@ -5,10 +5,11 @@ use std::error::Error;
 use std::fmt;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use crate::context::{Canceler, Context};
 use crate::goroutine::{Goexit, Scope, message, scope};
+use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 use crate::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Goroutines that work for one result, and may fail. [`err_group`] makes it. A clone is the same
@@ -41,7 +42,7 @@ struct State<E> {
     ctx: Context,
     canceler: Canceler,
     /// The first failure; a panic takes the place of an error.
-    failure: Mutex<Option<Failure<E>>>,
+    failure: ShortMutex<Option<Failure<E>>>,
     /// One slot for each goroutine that may run at a time, if that is limited.
     slots: OnceLock<Arc<Semaphore>>,
     /// Makes the context's cause of the first error.
@@ -100,7 +101,7 @@ where
     F: for<'scope> FnOnce(&ErrGroup<'scope, 'env, E>) -> Result<T, E>,
 {
     let (ctx, canceler) = ctx.with_cancel();
-    let (failure, slots, cause) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
+    let (failure, slots, cause) = (ShortMutex::new(None), OnceLock::new(), OnceLock::new());
     let state = Arc::new(State { ctx, canceler, failure, slots, cause });
     let value = scope(|scope| {
         let unwinding = CancelIfDropped(&state.canceler);
@@ -330,8 +331,8 @@ impl<E> State<E> {
         }
     }
 
-    fn failure(&self) -> MutexGuard<'_, Option<Failure<E>>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failure(&self) -> ShortMutexGuard<'_, Option<Failure<E>>> {
+        self.failure.lock()
     }
 }
 

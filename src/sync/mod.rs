@@ -31,6 +31,7 @@
 // | `rate_limiter.rs` | `RateLimiter` |
 // | `barrier.rs` | `Barrier` |
 // | `err_group.rs` | `err_group`, `ErrGroup` |
+// | `short_mutex.rs` | the lock of a value that a few instructions change |
 // | `single_flight.rs` | `SingleFlight` |
 
 mod barrier;
@@ -46,6 +47,7 @@ mod rate_limiter;
 mod raw_mutex;
 mod rwlock;
 mod semaphore;
+pub(crate) mod short_mutex;
 mod single_flight;
 pub(crate) mod wait_group;
 mod wait_group_go;

@@ -6,12 +6,13 @@ use std::fmt;
 use std::io;
 use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use crate::runtime::{nanos, now};
 use crate::sync::Semaphore;
+use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 
 /// A number of objects that are made when they are needed, and used again: connections, for
 /// example. At most `max` exist at a time. It is like r2d2 and deadpool, and in Go like the pool
@@ -72,14 +73,12 @@ struct Shared<T> {
     /// are never more objects than permits.
     slots: Semaphore,
     /// The idle objects, each with the time at which it was given back; the last one is the newest.
-    /// A lock of std's: it is only held for a few instructions, and a guard may be dropped where
-    /// nothing parks.
-    idle: Mutex<VecDeque<(i64, T)>>,
+    idle: ShortMutex<VecDeque<(i64, T)>>,
 }
 
 impl<T> Shared<T> {
-    fn idle(&self) -> MutexGuard<'_, VecDeque<(i64, T)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> ShortMutexGuard<'_, VecDeque<(i64, T)>> {
+        self.idle.lock()
     }
 
     /// Takes one idle object: the oldest if it has been idle for `limit` nanoseconds or longer,
@@ -133,7 +132,7 @@ impl<T, E> Pool<T, E> {
     #[track_caller]
     pub fn new(max: usize, make: impl Fn() -> Result<T, E> + Send + Sync + 'static) -> Self {
         assert!(max > 0, "gosched: a Pool has at least one object");
-        let shared = Shared { max, slots: Semaphore::new(max), idle: Mutex::default() };
+        let shared = Shared { max, slots: Semaphore::new(max), idle: ShortMutex::new(VecDeque::new()) };
         Pool { shared: Arc::new(shared), make: Arc::new(make), check: None, idle_limit: i64::MAX }
     }
 

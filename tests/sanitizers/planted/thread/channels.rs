@@ -1,7 +1,7 @@
 //! What a channel orders, and what it doesn't.
 
 programs! {
-    written_after_the_send signaled_too_soon buffered_signal selected
+    written_after_the_send signaled_too_soon buffered_signal selected broadcast_too_soon watched_too_soon
 }
 
 /// The sender of a value writes to it later, through a pointer that it has kept.
@@ -235,5 +235,113 @@ mod selected {
         }
         drop(stop);
         server.join().unwrap();
+    }
+}
+
+/// A goroutine tells all receivers that it has written, and only then writes.
+mod broadcast_too_soon {
+    use std::hint::black_box;
+
+    use gosched::chan::broadcast;
+
+    use super::super::side_by_side;
+    use crate::alias::Alias;
+    use crate::report::Report;
+
+    pub const REPORT: Report = Report::race(&["writes", "reads"]);
+
+    #[inline(never)]
+    fn writes(number: Alias<u64>) {
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
+        // the bug.
+        unsafe { *number.get() = 7 };
+    }
+
+    #[inline(never)]
+    fn reads(number: Alias<u64>) {
+        // SAFETY: it is never freed, and it was written. The latter isn't kept in `bug`.
+        black_box(unsafe { *number.get() });
+    }
+
+    fn tell(writes_first: bool) {
+        let number = Alias::boxed(0);
+        let (tx, mut rx) = broadcast::channel(1);
+        let write = || {
+            if writes_first {
+                writes(number);
+            }
+            tx.send(()).unwrap();
+            if !writes_first {
+                writes(number);
+            }
+        };
+        let read = || {
+            rx.recv().unwrap();
+            reads(number);
+        };
+        // The sender is dropped when both are done: its drop would order them.
+        side_by_side(write, read);
+    }
+
+    pub fn bug() {
+        tell(false);
+    }
+
+    pub fn right() {
+        tell(true);
+    }
+}
+
+/// A goroutine changes a watched value to say that it has written, and only then writes.
+mod watched_too_soon {
+    use std::hint::black_box;
+
+    use gosched::chan::watch;
+
+    use super::super::side_by_side;
+    use crate::alias::Alias;
+    use crate::report::Report;
+
+    pub const REPORT: Report = Report::race(&["writes", "reads"]);
+
+    #[inline(never)]
+    fn writes(number: Alias<u64>) {
+        // SAFETY: it is never freed, and in `right` nobody reads yet. `bug` breaks this: that is
+        // the bug.
+        unsafe { *number.get() = 7 };
+    }
+
+    #[inline(never)]
+    fn reads(number: Alias<u64>) {
+        // SAFETY: it is never freed, and it was written. The latter isn't kept in `bug`.
+        black_box(unsafe { *number.get() });
+    }
+
+    fn tell(writes_first: bool) {
+        let number = Alias::boxed(0);
+        let (tx, mut rx) = watch::channel(());
+        let write = || {
+            if writes_first {
+                writes(number);
+            }
+            tx.send(()).unwrap();
+            if !writes_first {
+                writes(number);
+            }
+        };
+        let read = || {
+            rx.changed().unwrap();
+            reads(number);
+        };
+        // The sender is dropped when both are done: its drop would order them.
+        side_by_side(write, read);
+    }
+
+    pub fn bug() {
+        tell(false);
+    }
+
+    pub fn right() {
+        tell(true);
     }
 }

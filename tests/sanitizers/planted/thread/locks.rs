@@ -1,7 +1,7 @@
 //! Bugs in which too little is locked, or a lock doesn't exclude.
 
 programs! {
-    counter unlocked_too_soon read_beside_write semaphore_of_two checked_twice notified_too_soon
+    counter unlocked_too_soon read_beside_write semaphore_of_two checked_twice notified_too_soon given_back_too_soon
 }
 
 /// Two goroutines count without a lock.
@@ -295,5 +295,62 @@ mod notified_too_soon {
             told.tell();
         };
         side_by_side(|| reads_when_told(&told, number), tell);
+    }
+}
+
+/// A goroutine writes to an object of a pool that it has given back.
+mod given_back_too_soon {
+    use std::convert::Infallible;
+    use std::hint::black_box;
+
+    use gosched::sync::Pool;
+
+    use super::super::side_by_side;
+    use crate::alias::Alias;
+    use crate::hint::Hint;
+    use crate::report::Report;
+
+    pub const REPORT: Report = Report::race(&["writes", "reads"]);
+
+    #[inline(never)]
+    fn writes(number: Alias<u64>) {
+        // SAFETY: the pool keeps the object, and in `right` nobody else has it. `bug` breaks this:
+        // that is the bug.
+        unsafe { *number.get() = 7 };
+    }
+
+    #[inline(never)]
+    fn reads(number: &u64) {
+        black_box(*number);
+    }
+
+    fn use_in_turn(writes_first: bool) {
+        let given_back = Hint::new();
+        let pool = Pool::new(1, || Ok::<_, Infallible>(Box::new(0)));
+        let write = || {
+            let mut number = pool.get().unwrap();
+            let kept = Alias::new(&raw mut **number);
+            if writes_first {
+                writes(kept);
+            }
+            drop(number);
+            given_back.set();
+            if !writes_first {
+                writes(kept);
+            }
+        };
+        let read = || {
+            given_back.wait();
+            reads(&pool.get().unwrap());
+        };
+        side_by_side(write, read);
+    }
+
+    pub fn bug() {
+        use_in_turn(false);
+    }
+
+    pub fn right() {
+        use_in_turn(true);
     }
 }

@@ -27,6 +27,7 @@
 // | `semaphore.rs` | `Semaphore`; `acquire_async`: the same for code that is async |
 // | `permit.rs` | `SemaphorePermit`, `OwnedSemaphorePermit` |
 // | `notify.rs` | `Notify`, `NotifiedFuture` |
+// | `wait_queue.rs` | `Waiter`, `ToWake`, `WaitQueue`: a queue of goroutines and futures |
 // | `pool.rs` | `Pool`, `Pooled` |
 // | `rate_limiter.rs` | `RateLimiter` |
 // | `barrier.rs` | `Barrier` |
@@ -51,6 +52,7 @@ pub(crate) mod short_mutex;
 mod single_flight;
 pub(crate) mod wait_group;
 mod wait_group_go;
+mod wait_queue;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};

@@ -5,8 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
-use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicU32;
+use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::runtime::{
     with_limit,
 };
 use crate::sync::WaitTimeoutResult;
+use crate::sync::wait_queue::{ToWake, WaitQueue, Waiter, wake_each};
 
 /// Tells goroutines that something has happened, without a value. tokio's `Notify`; in Go it is a
 /// channel of capacity 1 to which `struct{}{}` is sent in a `select` with a `default`.
@@ -57,47 +57,23 @@ pub struct Notify {
     kept: Cell<bool>,
     /// How often `notify_waiters` was called.
     calls: Cell<u64>,
-    /// The queue. Waiters that a call of `notify_waiters` has notified, but not woken yet, stand
-    /// before all others.
-    first: Cell<*const Waiter>,
-    last: Cell<*const Waiter>,
+    /// Waiters that a call of `notify_waiters` has notified, but not woken yet, stand before all
+    /// others.
+    queue: WaitQueue<Wait>,
 }
 
-/// A wait. It is on a goroutine's stack, or in a future's box, and the queue is linked through it,
-/// so nothing is allocated with the lock held.
-struct Waiter {
+/// What a waiter waits for.
+struct Wait {
     /// What `calls` was when the wait began. If it is another number now, the waiter is notified,
     /// even if it is on the queue still.
     calls: Cell<u64>,
     /// Whether `notify_one` has taken it off the queue.
     by_one: Cell<bool>,
-    /// A goroutine sleeps on this until it is released.
-    woken: AtomicU32,
-    /// Wakes a future.
-    waker: Cell<Option<Waker>>,
-    prev: Cell<*const Waiter>,
-    next: Cell<*const Waiter>,
 }
 
-impl Waiter {
-    /// A goroutine's waiter, or a future's if `waker` is given.
-    fn new(waker: Option<Waker>) -> Self {
-        Waiter {
-            calls: Cell::new(0),
-            by_one: Cell::new(false),
-            woken: AtomicU32::new(0),
-            waker: Cell::new(waker),
-            prev: Cell::new(ptr::null()),
-            next: Cell::new(ptr::null()),
-        }
-    }
-}
-
-/// A waiter that was taken off the queue, and is to be woken.
-enum Notified {
-    /// A goroutine, which sleeps on this.
-    Goroutine(*const AtomicU32),
-    Future(Waker),
+/// Makes a goroutine's waiter, or a future's if `waker` is given.
+fn new_waiter(waker: Option<Waker>) -> Waiter<Wait> {
+    Waiter::new(Wait { calls: Cell::new(0), by_one: Cell::new(false) }, waker)
 }
 
 // SAFETY: the queue belongs to no thread, and a waiter on it may be woken from any.
@@ -119,69 +95,19 @@ impl Notify {
     /// RELOAD.notified();
     /// ```
     pub const fn new() -> Self {
-        Notify {
-            lock: Mutex::new(),
-            kept: Cell::new(false),
-            calls: Cell::new(0),
-            first: Cell::new(ptr::null()),
-            last: Cell::new(ptr::null()),
-        }
-    }
-
-    /// Adds a waiter at the end of the queue, which must stay until it is taken off. The lock is
-    /// held.
-    fn push_back(&self, waiter: &Waiter) {
-        let last = self.last.replace(waiter);
-        waiter.prev.set(last);
-        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
-        unsafe { last.as_ref() }.map_or(&self.first, |last| &last.next).set(waiter);
-    }
-
-    /// Takes a waiter off the queue, and returns whether it was there. The lock is held.
-    fn remove(&self, waiter: &Waiter) -> bool {
-        let queued = ptr::eq(self.first.get(), waiter) || !waiter.prev.get().is_null();
-        if queued {
-            let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
-            // SAFETY: the waiter's neighbours are on the queue, too, and stay until they are taken
-            // off, which needs the lock.
-            let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
-            neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
-            neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
-        }
-        queued
+        Notify { lock: Mutex::new(), kept: Cell::new(false), calls: Cell::new(0), queue: WaitQueue::new() }
     }
 
     /// Whether a call of `notify_waiters` has notified a waiter that is on the queue. The lock is
     /// held.
-    fn is_notified(&self, waiter: &Waiter) -> bool {
-        waiter.calls.get() != self.calls.get()
+    fn is_notified(&self, waiter: &Waiter<Wait>) -> bool {
+        waiter.request.calls.get() != self.calls.get()
     }
 
     /// Takes the first waiter off the queue if `chosen` returns true for it. The lock is held.
-    fn take_first(&self, chosen: impl FnOnce(&Waiter) -> bool) -> Option<Notified> {
-        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock, and then
-        // until it is woken, which is done later.
-        let first = unsafe { self.first.get().as_ref() }.filter(|first| chosen(first))?;
-        self.remove(first);
-        Some(match first.waker.take() {
-            Some(waker) => Notified::Future(waker),
-            None => Notified::Goroutine(&raw const first.woken),
-        })
-    }
-
-    /// Wakes waiters that `next` takes off the queue, until it returns none. Futures are woken
-    /// last, because their wakers may run any code.
-    fn wake_each(&self, mut next: impl FnMut() -> Option<Notified>) {
-        let mut futures = Vec::new();
-        while let Some(notified) = next() {
-            match notified {
-                // SAFETY: the goroutine sleeps there until this has added to the number; then only
-                // the address is used.
-                Notified::Goroutine(woken) => semrelease(unsafe { &*woken }),
-                Notified::Future(waker) => futures.push(waker),
-            }
-        }
-        futures.into_iter().for_each(wake);
+    fn take_first(&self, chosen: impl FnOnce(&Waiter<Wait>) -> bool) -> Option<ToWake> {
+        let first = self.queue.iter().next().filter(|first| chosen(first))?;
+        Some(self.queue.take_off(first))
     }
 
     /// Wakes the goroutine or the future that has waited longest. If none waits, the next wait
@@ -205,7 +131,7 @@ impl Notify {
     pub fn notify_one(&self) {
         point("notify_one");
         let mut given = false;
-        self.wake_each(|| {
+        let next = || {
             if given {
                 return None;
             }
@@ -213,7 +139,7 @@ impl Notify {
             // Waiters that stand before because of `notify_waiters` are woken on the way.
             let notified = self.take_first(|first| {
                 given = !self.is_notified(first);
-                first.by_one.set(given);
+                first.request.by_one.set(given);
                 true
             });
             if notified.is_none() {
@@ -221,7 +147,8 @@ impl Notify {
             }
             unlock(&self.lock);
             notified
-        });
+        };
+        wake_each(next, wake);
     }
 
     /// Wakes all goroutines and futures that wait at this moment. No notification is kept: a wait
@@ -243,12 +170,13 @@ impl Notify {
         lock(&self.lock);
         self.calls.set(self.calls.get() + 1);
         unlock(&self.lock);
-        self.wake_each(|| {
+        let next = || {
             lock(&self.lock);
             let notified = self.take_first(|first| self.is_notified(first));
             unlock(&self.lock);
             notified
-        });
+        };
+        wake_each(next, wake);
     }
 
     /// Waits for a notification. Returns at once if one is kept, and uses it up. Under a context it
@@ -279,7 +207,7 @@ impl Notify {
             return;
         }
         let _guest = must_wait("Notify::notified");
-        let waiter = Waiter::new(None);
+        let waiter = new_waiter(None);
         if !self.begin(&waiter, None) {
             semacquire(&waiter.woken);
         }
@@ -315,7 +243,7 @@ impl Notify {
     /// [`notified`](Self::notified) with a limit, on a goroutine. Returns whether a notification
     /// came before the limit.
     pub(crate) fn notified_limited(&self, limit: Limit<'_>) -> bool {
-        let waiter = Waiter::new(None);
+        let waiter = new_waiter(None);
         if self.begin(&waiter, None) {
             return true;
         }
@@ -323,7 +251,7 @@ impl Notify {
         let give_up = || {
             lock(&self.lock);
             let notified = self.is_notified(&waiter);
-            let queued = self.remove(&waiter);
+            let queued = self.queue.remove(&waiter);
             unlock(&self.lock);
             gave_up.set(queued && !notified);
             // Done last: after this the waiter may be gone.
@@ -346,13 +274,15 @@ impl Notify {
 
     /// Begins a wait, or returns true if there is a notification for it: a call of `notify_waiters`
     /// since `calls` was the given number, or one that is kept.
-    fn begin(&self, waiter: &Waiter, calls: Option<u64>) -> bool {
+    fn begin(&self, waiter: &Waiter<Wait>, calls: Option<u64>) -> bool {
         point("notified");
         lock(&self.lock);
-        waiter.calls.set(calls.unwrap_or(self.calls.get()));
+        waiter.request.calls.set(calls.unwrap_or(self.calls.get()));
         let notified = self.is_notified(waiter) || self.kept.replace(false);
         if !notified {
-            self.push_back(waiter);
+            // SAFETY: the caller's waiter is new, and stays until it is off the queue, which needs
+            // the lock.
+            unsafe { self.queue.push_back(waiter) };
         }
         unlock(&self.lock);
         notified
@@ -435,7 +365,7 @@ enum State {
     /// It isn't on the queue. The number is of the calls of `notify_waiters` at its making.
     Made { calls: u64 },
     /// Its waiter is on the queue, or was taken off it: a box.
-    Waits(NonNull<Waiter>),
+    Waits(NonNull<Waiter<Wait>>),
     /// It is ready.
     Notified,
 }
@@ -476,7 +406,7 @@ impl Future for NotifiedFuture<'_> {
             State::Notified => return Poll::Ready(()),
             State::Made { calls } => {
                 let waker = tsan::clone_waker(context.waker());
-                let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(Some(waker)))));
+                let waiter = NonNull::from(Box::leak(Box::new(new_waiter(Some(waker)))));
                 // SAFETY: the waiter stays until it is taken off the queue: by drop, or before it
                 // is notified.
                 (waiter, notify.begin(unsafe { waiter.as_ref() }, Some(calls)))
@@ -486,10 +416,9 @@ impl Future for NotifiedFuture<'_> {
                 lock(&notify.lock);
                 // SAFETY: the waiter is this future's, and stays until the future drops it.
                 let this = unsafe { waiter.as_ref() };
-                let queued = ptr::eq(notify.first.get(), this) || !this.prev.get().is_null();
-                let notified = !queued || notify.is_notified(this);
+                let notified = !notify.queue.contains(this) || notify.is_notified(this);
                 if notified {
-                    notify.remove(this);
+                    notify.queue.remove(this);
                 } else {
                     waker = this.waker.replace(waker);
                 }
@@ -517,7 +446,7 @@ impl Drop for NotifiedFuture<'_> {
         lock(&notify.lock);
         // SAFETY: the waiter is this future's, and stays until the end of this function.
         let this = unsafe { waiter.as_ref() };
-        let unseen = !notify.remove(this) && this.by_one.get();
+        let unseen = !notify.queue.remove(this) && this.request.by_one.get();
         unlock(&notify.lock);
         // Dropped at the end, because the waker's drop may panic, and others wait for the
         // notification.

@@ -6,8 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use crate::goroutine::{wake, wake_elsewhere};
@@ -16,6 +15,7 @@ use crate::runtime::{
     Limit, lock, must_wait, on_goroutine, point, semacquire, semrelease, tsan, unlock, with_limit,
 };
 use crate::sync::SemaphorePermit;
+use crate::sync::wait_queue::{ToWake, WaitQueue, Waiter, wake_each};
 
 /// A number of permits, which goroutines take and give back: Go's
 /// `golang.org/x/sync/semaphore`, with tokio's names.
@@ -56,42 +56,21 @@ pub struct Semaphore {
     /// day.
     grows: Cell<bool>,
     closed: Cell<bool>,
-    /// The queue. Empty if the semaphore is closed.
-    first: Cell<*const Waiter>,
-    last: Cell<*const Waiter>,
+    /// Empty if the semaphore is closed.
+    queue: WaitQueue<Request>,
 }
 
-/// A waiter for `n` permits. It is on a goroutine's stack, or in a future's box, and the queue is
-/// linked through it, so nothing is allocated with the lock held.
-struct Waiter {
+/// A request for `n` permits.
+struct Request {
     n: usize,
-    /// A goroutine sleeps on this until it is released. It is 1 if a future is off the queue.
-    woken: AtomicU32,
-    /// Whether it was taken off the queue without permits, because the semaphore was closed.
+    /// Whether its waiter was taken off the queue without permits, because the semaphore was
+    /// closed.
     refused: Cell<bool>,
-    /// Wakes a future. Protected by the lock.
-    waker: Cell<Option<Waker>>,
-    prev: Cell<*const Waiter>,
-    next: Cell<*const Waiter>,
 }
 
-impl Waiter {
-    /// A goroutine's waiter, or a future's if `waker` is given.
-    fn new(n: usize, waker: Option<Waker>) -> Self {
-        Waiter {
-            n,
-            woken: AtomicU32::new(0),
-            refused: Cell::new(false),
-            waker: Cell::new(waker),
-            prev: Cell::new(ptr::null()),
-            next: Cell::new(ptr::null()),
-        }
-    }
-
-    /// Whether a future's waiter is off the queue. The lock is held.
-    fn is_woken(&self) -> bool {
-        self.woken.load(Ordering::Relaxed) != 0
-    }
+/// Makes a goroutine's waiter for `n` permits, or a future's if `waker` is given.
+fn waiter_for(n: usize, waker: Option<Waker>) -> Waiter<Request> {
+    Waiter::new(Request { n, refused: Cell::new(false) }, waker)
 }
 
 /// How a request begins.
@@ -103,28 +82,6 @@ enum Begun {
     Queued,
     /// The semaphore is closed.
     Refused,
-}
-
-/// A waiter that was taken off the queue, and is to be woken.
-enum ToWake {
-    /// A goroutine, which sleeps on this.
-    Goroutine(*const AtomicU32),
-    Future(Waker),
-}
-
-/// Calls for each waiter that `next` returns what wakes it. `wake`, which wakes futures, is called
-/// last, because it may run any code.
-fn wake_each(mut next: impl FnMut() -> Option<ToWake>, wake: fn(Waker)) {
-    let mut futures = Vec::new();
-    while let Some(waiter) = next() {
-        match waiter {
-            // SAFETY: the goroutine sleeps there until this has added to the number; then only the
-            // address is used.
-            ToWake::Goroutine(woken) => semrelease(unsafe { &*woken }),
-            ToWake::Future(waker) => futures.push(waker),
-        }
-    }
-    futures.into_iter().for_each(wake);
 }
 
 // SAFETY: permits and queue belong to no thread, and a waiter on the queue may be woken from any.
@@ -151,54 +108,14 @@ impl Semaphore {
             total: Cell::new(permits),
             grows: Cell::new(false),
             closed: Cell::new(false),
-            first: Cell::new(ptr::null()),
-            last: Cell::new(ptr::null()),
-        }
-    }
-
-    /// Adds a waiter at the end of the queue, which must stay until it is taken off. The lock is
-    /// held.
-    fn push_back(&self, waiter: &Waiter) {
-        let last = self.last.replace(waiter);
-        waiter.prev.set(last);
-        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
-        unsafe { last.as_ref() }.map_or(&self.first, |last| &last.next).set(waiter);
-    }
-
-    /// Takes a waiter off the queue. The lock is held.
-    fn remove(&self, waiter: &Waiter) {
-        let (prev, next) = (waiter.prev.replace(ptr::null()), waiter.next.replace(ptr::null()));
-        // SAFETY: the waiter's neighbours are on the queue, too, and stay until they are taken off,
-        // which needs the lock.
-        let neighbours = unsafe { (prev.as_ref(), next.as_ref()) };
-        neighbours.0.map_or(&self.first, |prev| &prev.next).set(next);
-        neighbours.1.map_or(&self.last, |next| &next.prev).set(prev);
-    }
-
-    /// Takes a waiter off the queue, so that it can be woken. It stays until then. The lock is
-    /// held.
-    fn take_off(&self, waiter: &Waiter) -> ToWake {
-        self.remove(waiter);
-        match waiter.waker.take() {
-            Some(waker) => {
-                waiter.woken.store(1, Ordering::Relaxed);
-                ToWake::Future(waker)
-            }
-            None => ToWake::Goroutine(&raw const waiter.woken),
+            queue: WaitQueue::new(),
         }
     }
 
     /// The first waiter whose request can be met one day. The lock is held, and needed as long as
     /// the waiter is accessed.
-    fn first_in_turn(&self) -> Option<&Waiter> {
-        let in_vain = |waiter: &&Waiter| !self.grows.get() && waiter.n > self.total.get();
-        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
-        let mut next = unsafe { self.first.get().as_ref() };
-        while let Some(waiter) = next.filter(in_vain) {
-            // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock.
-            next = unsafe { waiter.next.get().as_ref() };
-        }
-        next
+    fn first_in_turn(&self) -> Option<&Waiter<Request>> {
+        self.queue.iter().find(|waiter| self.grows.get() || waiter.request.n <= self.total.get())
     }
 
     /// Takes `n` permits if `n` are free, no request waits for its turn, and the semaphore isn't
@@ -314,7 +231,7 @@ impl Semaphore {
             return result;
         }
         let _guest = must_wait("acquire");
-        let waiter = Waiter::new(n, None);
+        let waiter = waiter_for(n, None);
         match self.take_or_queue(&waiter) {
             Begun::Taken => {}
             Begun::Refused => return Err(AcquireError(())),
@@ -333,8 +250,9 @@ impl Semaphore {
     }
 
     /// The result of a waiter that is off the queue and awake.
-    fn outcome(&self, waiter: &Waiter) -> Result<SemaphorePermit<'_>, AcquireError> {
-        if waiter.refused.get() { Err(AcquireError(())) } else { Ok(SemaphorePermit::new(self, waiter.n)) }
+    fn outcome(&self, waiter: &Waiter<Request>) -> Result<SemaphorePermit<'_>, AcquireError> {
+        let Request { n, refused } = &waiter.request;
+        if refused.get() { Err(AcquireError(())) } else { Ok(SemaphorePermit::new(self, *n)) }
     }
 
     /// [`acquire_many_unless_closed`](Self::acquire_many_unless_closed) with a limit, on a
@@ -344,7 +262,7 @@ impl Semaphore {
         n: usize,
         limit: Limit<'_>,
     ) -> Option<Result<SemaphorePermit<'_>, AcquireError>> {
-        let waiter = Waiter::new(n, None);
+        let waiter = waiter_for(n, None);
         match self.take_or_queue(&waiter) {
             Begun::Taken => return Some(Ok(SemaphorePermit::new(self, n))),
             Begun::Refused => return Some(Err(AcquireError(()))),
@@ -371,15 +289,17 @@ impl Semaphore {
 
     /// Takes the permits for `waiter` if enough are free and no request waits for its turn.
     /// Otherwise queues the waiter up, unless the semaphore is closed.
-    fn take_or_queue(&self, waiter: &Waiter) -> Begun {
+    fn take_or_queue(&self, waiter: &Waiter<Request>) -> Begun {
         point("acquire");
         lock(&self.lock);
         let begun = if self.closed.get() {
             Begun::Refused
-        } else if self.take(waiter.n) {
+        } else if self.take(waiter.request.n) {
             Begun::Taken
         } else {
-            self.push_back(waiter);
+            // SAFETY: the caller's waiter is new, and stays until it is off the queue, which needs
+            // the lock.
+            unsafe { self.queue.push_back(waiter) };
             Begun::Queued
         };
         unlock(&self.lock);
@@ -388,12 +308,9 @@ impl Semaphore {
 
     /// Takes a waiter off the queue, and returns whether it was there. Waiters behind it may want
     /// fewer permits: a caller that may wake them then gives back 0 permits.
-    fn leave(&self, waiter: &Waiter) -> bool {
+    fn leave(&self, waiter: &Waiter<Request>) -> bool {
         lock(&self.lock);
-        let queued = ptr::eq(self.first.get(), waiter) || !waiter.prev.get().is_null();
-        if queued {
-            self.remove(waiter);
-        }
+        let queued = self.queue.remove(waiter);
         unlock(&self.lock);
         queued
     }
@@ -486,10 +403,10 @@ impl Semaphore {
     /// Takes permits for the first waiter whose turn it is, if enough are free.
     fn grant(&self) -> Option<ToWake> {
         lock(&self.lock);
-        let first = self.first_in_turn().filter(|first| first.n <= self.permits.get());
+        let first = self.first_in_turn().filter(|first| first.request.n <= self.permits.get());
         let granted = first.map(|first| {
-            self.permits.set(self.permits.get() - first.n);
-            self.take_off(first)
+            self.permits.set(self.permits.get() - first.request.n);
+            self.queue.take_off(first)
         });
         unlock(&self.lock);
         granted
@@ -531,12 +448,9 @@ impl Semaphore {
     /// Takes the first waiter off the queue of a closed semaphore.
     fn refuse(&self) -> Option<ToWake> {
         lock(&self.lock);
-        // SAFETY: a waiter on the queue stays until it is taken off, which needs the lock, and then
-        // until it is woken, which is done later.
-        let first = unsafe { self.first.get().as_ref() };
-        let refused = first.map(|first| {
-            first.refused.set(true);
-            self.take_off(first)
+        let refused = self.queue.iter().next().map(|first| {
+            first.request.refused.set(true);
+            self.queue.take_off(first)
         });
         unlock(&self.lock);
         refused
@@ -619,7 +533,7 @@ pub struct AcquireFuture<'a> {
     semaphore: &'a Semaphore,
     n: usize,
     /// Its node in the queue, or one that has left the queue: a box.
-    waiter: Option<NonNull<Waiter>>,
+    waiter: Option<NonNull<Waiter<Request>>>,
 }
 
 // SAFETY: the waiter belongs to no thread, and its semaphore's lock protects it.
@@ -674,7 +588,7 @@ impl<'a> Future for AcquireFuture<'a> {
         let semaphore = self.semaphore;
         let mut waker = Some(tsan::clone_waker(context.waker()));
         let Some(waiter) = self.waiter else {
-            let waiter = NonNull::from(Box::leak(Box::new(Waiter::new(self.n, waker.take()))));
+            let waiter = NonNull::from(Box::leak(Box::new(waiter_for(self.n, waker.take()))));
             // SAFETY: the waiter stays until it is taken off the queue: by drop, or before the
             // permits are there.
             let begun = semaphore.take_or_queue(unsafe { waiter.as_ref() });
@@ -691,7 +605,7 @@ impl<'a> Future for AcquireFuture<'a> {
         // SAFETY: the waiter is this future's, and stays until the future drops it.
         let this = unsafe { waiter.as_ref() };
         lock(&semaphore.lock);
-        let woken = this.is_woken();
+        let woken = !semaphore.queue.contains(this);
         if !woken {
             waker = this.waker.replace(waker);
         }
@@ -715,7 +629,7 @@ impl Drop for AcquireFuture<'_> {
         // SAFETY: the waiter is this future's, and stays until the end of this function.
         let this = unsafe { waiter.as_ref() };
         let queued = self.semaphore.leave(this);
-        let unused = if queued || this.refused.get() { 0 } else { self.n };
+        let unused = if queued || this.request.refused.get() { 0 } else { self.n };
         // Dropped at the end, because the waker's drop may panic, and others wait for the permits.
         // SAFETY: the waiter has left the queue, and nobody else has it.
         let _waiter = unsafe { Box::from_raw(waiter.as_ptr()) };

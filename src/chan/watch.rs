@@ -35,7 +35,8 @@
 //! [`Receiver::c`] is a channel that is closed when there is a change. So it can be waited for in a
 //! [`select!`](crate::select), beside other channels. There are
 //! [`changed_timeout`](Receiver::changed_timeout), [`changed_async`](Receiver::changed_async), and
-//! [`ctx.with_mut(&mut rx).changed()`](crate::context::WithMut).
+//! [`ctx.with_mut(&mut rx).changed()`](crate::context::WithMut), and the same for
+//! [`wait_for`](Receiver::wait_for).
 
 use std::fmt;
 use std::mem;
@@ -45,7 +46,7 @@ use std::time::Duration;
 
 use crate::chan::waiters::{Waiters, channel_of};
 use crate::chan::{self, RecvError, RecvTimeoutError, SendError};
-use crate::runtime::point;
+use crate::runtime::{instant_now, must_wait, point};
 use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 use crate::sync::{RwLock, RwLockReadGuard};
 
@@ -577,13 +578,49 @@ impl<T> Receiver<T> {
     /// # Panics
     /// As [`changed`](Self::changed), and if `condition` does.
     #[track_caller]
-    pub fn wait_for(&mut self, mut condition: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
-        loop {
-            if let Some(result) = self.shared.look_for(&mut self.seen, &mut condition) {
-                return result;
+    pub fn wait_for(&mut self, condition: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
+        self.wait_for_by(condition, |c| {
+            // It has no value, so this returns when it is closed.
+            let _ = c.recv();
+            Ok(())
+        })
+    }
+
+    /// [`wait_for`](Self::wait_for) that waits until `timeout` is over.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::{RecvTimeoutError, watch};
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, mut rx) = watch::channel(1);
+    ///     let high = rx.wait_for_timeout(Duration::from_millis(1), |&level| level >= 5);
+    ///     assert_eq!(high.err(), Some(RecvTimeoutError::Timeout));
+    ///     tx.send(5).unwrap();
+    ///     let high = rx.wait_for_timeout(Duration::from_millis(1), |&level| level >= 5);
+    ///     assert_eq!(*high.unwrap(), 5);
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// As [`wait_for`](Self::wait_for), or if the time is over.
+    ///
+    /// # Panics
+    /// As [`wait_for`](Self::wait_for).
+    #[track_caller]
+    pub fn wait_for_timeout(
+        &mut self,
+        timeout: Duration,
+        condition: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, RecvTimeoutError> {
+        let start = instant_now();
+        self.wait_for_by(condition, |c| {
+            match c.recv_timeout(timeout.saturating_sub(instant_now() - start)) {
+                Err(error @ RecvTimeoutError::Timeout) => Err(error),
+                // It is closed: there may be a result.
+                _ => Ok(()),
             }
-            let _ = self.c().recv();
-        }
+        })
     }
 
     /// [`wait_for`](Self::wait_for) that calls `wait` to wait until a channel is closed.
@@ -597,6 +634,8 @@ impl<T> Receiver<T> {
             if let Some(result) = self.shared.look_for(&mut self.seen, &mut condition) {
                 return result.map_err(E::from);
             }
+            // Here, because `#[track_caller]` ends at a closure.
+            let _guest = must_wait("watch::Receiver::wait_for");
             wait(&self.c())?;
         }
     }

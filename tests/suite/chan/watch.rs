@@ -28,6 +28,7 @@ tests! {
     a_borrow_holds_up_a_send
     each_kind_of_wait
     a_condition
+    a_condition_with_a_limit
     a_condition_that_panics
     the_last_value_is_never_missed
     who_waits_learns_of_the_end
@@ -243,8 +244,12 @@ pub fn each_kind_of_wait() {
 pub fn a_condition() {
     in_any_order(|| {
         type Wait = fn(&mut watch::Receiver<usize>, usize) -> Result<usize, RecvError>;
-        let waits: [Wait; 3] = [
+        let waits: [Wait; 4] = [
             |rx, n| rx.wait_for(|&value| value >= n).map(|value| *value),
+            |rx, n| {
+                let value = rx.wait_for_timeout(HOUR, |&value| value >= n).map(|value| *value);
+                value.map_err(|_| RecvError)
+            },
             |rx, n| block_on(async { rx.wait_for_async(|&value| value >= n).await.map(|value| *value) }),
             |rx, n| {
                 let (ctx, _cancel) = Context::background().with_cancel();
@@ -262,6 +267,31 @@ pub fn a_condition() {
             assert_eq!(rx.changed(), Err(RecvError), "all were seen");
             sends.join().unwrap();
         }
+    });
+}
+
+/// Values that come don't make the time longer.
+pub fn a_condition_with_a_limit() {
+    in_any_order(|| {
+        let (tx, mut rx) = watch::channel(0);
+        let (stop, stopped) = bounded::<()>(0);
+        let ticks = go(move || {
+            while stopped.recv_timeout(MS) == Err(RecvTimeoutError::Timeout) {
+                tx.send_modify(|value| *value += 1);
+            }
+            tx
+        });
+        let start = gosched::time::now();
+        let late = rx.wait_for_timeout(20 * MS, |&value| value == usize::MAX).err();
+        assert_eq!(late, Some(RecvTimeoutError::Timeout));
+        assert!(gosched::time::now() - start >= 20 * MS);
+        drop(stop);
+        let tx = ticks.join().unwrap();
+        tx.send(7).unwrap();
+        assert!(rx.wait_for_timeout(Duration::ZERO, |&value| value == 7).is_ok(), "it is there");
+        drop(tx);
+        let end = rx.wait_for_timeout(HOUR, |&value| value == 8).err();
+        assert_eq!(end, Some(RecvTimeoutError::Disconnected));
     });
 }
 

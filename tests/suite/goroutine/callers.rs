@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gosched::chan::bounded;
+use gosched::chan::{bounded, watch};
 use gosched::context::Context;
 use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
@@ -113,13 +113,15 @@ fn waits_where_nothing_can() {
         assert!(slow.allow());
         let pool: Pool<u32> = Pool::new(1, || Ok(7));
         let _in_use = pool.get();
+        let (_tx, level) = watch::channel(1);
+        let level = RefCell::new(level);
         group.add(1);
         // The child runs until its input ends.
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let child = RefCell::new(child);
         let command = || Command::new("there is no such program");
-        let waits: [(&str, &dyn Fn()); 54] = [
+        let waits: [(&str, &dyn Fn()); 58] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -144,6 +146,14 @@ fn waits_where_nothing_can() {
             ("an accept", &|| _ = listener.accept().unwrap()),
             ("an accept", &|| _ = listener.incoming().next().unwrap().unwrap()),
             ("a read", &|| _ = datagrams.recv_from(&mut [0]).unwrap()),
+            ("recv", &|| _ = level.borrow_mut().changed()),
+            ("watch::Receiver::wait_for", &|| _ = level.borrow_mut().wait_for(|&n| n > 1).is_ok()),
+            ("watch::Receiver::wait_for", &|| {
+                _ = level.borrow_mut().wait_for_timeout(LONG, |&n| n > 1).is_ok()
+            }),
+            ("watch::Receiver::wait_for", &|| {
+                _ = ctx.with_mut(&mut *level.borrow_mut()).wait_for(|&n| n > 1).is_ok()
+            }),
             ("recv", &|| _ = ctx.with(&never).recv()),
             ("send", &|| _ = ctx.with(&full).send(1)),
             ("acquire", &|| drop(ctx.with(&none).acquire().unwrap())),

@@ -30,12 +30,15 @@
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::chan::future::Wait;
 use crate::chan::{self, AsReceiver, RecvError, RecvTimeoutError, TryRecvError, TrySendError, bounded};
+use crate::runtime::must_wait;
 
 /// Makes a channel for one value.
 ///
@@ -151,6 +154,56 @@ impl<T> Sender<T> {
     /// ```
     pub fn is_closed(&self) -> bool {
         self.tx.is_closed()
+    }
+
+    /// Waits until the receiver is dropped or [closed](Receiver::close), so that a send would fail:
+    /// nobody wants the value. Under a context it is
+    /// [`ctx.with(&tx).closed()`](crate::context::With::closed).
+    ///
+    /// ```
+    /// use gosched::chan::oneshot;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = oneshot::channel::<u32>();
+    ///     gosched::go(move || drop(rx));
+    ///     tx.closed();
+    ///     assert_eq!(tx.send(7), Err(7));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn closed(&self) {
+        if !self.is_closed() {
+            let _guest = must_wait("oneshot::Sender::closed");
+            let _ = self.end().recv();
+        }
+    }
+
+    /// [`closed`](Self::closed) for `async` code. The future may be dropped at any time.
+    ///
+    /// ```
+    /// use gosched::chan::oneshot;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = oneshot::channel::<u32>();
+    ///     gosched::go(move || drop(rx));
+    ///     gosched::block_on(tx.closed_async());
+    /// });
+    /// ```
+    pub async fn closed_async(&self) {
+        let _ = self.end().recv_async().await;
+    }
+
+    /// A receiver of the channel, which gets no value, but the channel's end. It isn't counted, and
+    /// so isn't dropped: the sender, which it doesn't outlive, keeps the channel.
+    ///
+    /// The only value is sent by the end of the sender, which is borrowed as long as there is a
+    /// wait.
+    pub(crate) fn end(&self) -> ManuallyDrop<chan::Receiver<T>> {
+        ManuallyDrop::new(chan::Receiver { c: Some(self.tx.c), values: PhantomData })
     }
 }
 

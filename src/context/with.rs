@@ -22,6 +22,7 @@ use crate::sync::{
 /// | --- | --- |
 /// | [`Receiver`], [`oneshot::Receiver`] | `recv` |
 /// | [`Sender`] | `send` |
+/// | [`oneshot::Sender`] | `closed` |
 /// | [`Mutex`] | `lock` |
 /// | [`Semaphore`] | `acquire`, `acquire_many` |
 /// | [`WaitGroup`] | `wait` |
@@ -174,6 +175,41 @@ impl<T> With<'_, '_, Sender<T>> {
             }
             Sent::Closed => Err(SendContextError::Disconnected(value)),
             Sent::Full => Err(SendContextError::Ended(value, self.ended())),
+        }
+    }
+}
+
+impl<T> With<'_, '_, oneshot::Sender<T>> {
+    /// [`oneshot::Sender::closed`] that ends with the context.
+    ///
+    /// ```
+    /// use gosched::chan::oneshot;
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let (tx, _rx) = oneshot::channel::<u32>();
+    ///     gosched::go(move || cancel.cancel());
+    ///     assert_eq!(ctx.with(&tx).closed(), Err(ContextError::Canceled));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    /// If the context has ended.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn closed(&self) -> Result<(), ContextError> {
+        self.ctx.check()?;
+        if self.on.is_closed() {
+            return Ok(());
+        }
+        let _guest = must_wait("oneshot::Sender::closed");
+        match self.ctx.with(&*self.on.end()).recv() {
+            Err(RecvContextError::Ended(error)) => Err(error),
+            _ => Ok(()),
         }
     }
 }
@@ -488,7 +524,7 @@ impl With<'_, '_, Condvar> {
 #[diagnostic::on_unimplemented(
     message = "no wait of `{Self}` ends with a context",
     label = "not a channel, a lock or a socket of gosched",
-    note = "`Context::with` takes a `Receiver`, a `Sender`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Notify`, a \
+    note = "`Context::with` takes a `Receiver`, a `Sender` of a channel or a `oneshot`, a `Mutex`, a `Semaphore`, a `WaitGroup`, a `Notify`, a \
             `RateLimiter`, a `Pool`, a `Condvar` or a `Pollable`, such as `gosched::net::TcpStream`, and a pointer to one, such as an `Arc`",
     note = "`Context::with_mut` takes a `Child` or a `Command` of `gosched::process`, and a `Receiver` of \
             `gosched::chan::broadcast` or `gosched::chan::watch`"
@@ -518,6 +554,7 @@ macro_rules! themselves {
 themselves! {
     [T] Receiver<T>;
     [T] Sender<T>;
+    [T] oneshot::Sender<T>;
     [T: ?Sized] Mutex<T>;
     [] Semaphore;
     [] WaitGroup;

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gosched::chan::{RecvError, RecvTimeoutError, TryRecvError, bounded, oneshot};
-use gosched::context::{Context, RecvContextError};
-use gosched::{block_on, go, run, select, yield_now};
+use gosched::context::{Context, ContextError, RecvContextError};
+use gosched::{block_on, go, run, scope, select, yield_now};
 
 use crate::harness::explored::in_any_order;
 use crate::harness::futures::Task;
+use crate::harness::goroutines::go_until_it_waits;
 use crate::harness::tests;
 
 tests! {
     a_value_or_an_end
     each_kind_of_wait
+    the_sender_waits_for_the_end
+    a_wait_for_the_end_takes_no_value
     a_close_and_a_send_at_once
     a_future_that_is_dropped
     an_arm_of_a_select
@@ -80,6 +83,63 @@ pub fn each_kind_of_wait() {
         assert!(matches!(ctx.with(&rx).recv(), Err(RecvContextError::Ended(_))));
         tx.send(1).unwrap();
         assert_eq!(rx.recv(), Ok(1));
+    });
+}
+
+pub fn the_sender_waits_for_the_end() {
+    in_any_order(|| {
+        type Wait = fn(&oneshot::Sender<u32>);
+        let waits: [Wait; 3] = [
+            |tx| tx.closed(),
+            |tx| block_on(tx.closed_async()),
+            |tx| {
+                let (ctx, _cancel) = Context::background().with_cancel();
+                assert_eq!(ctx.with(tx).closed(), Ok(()));
+            },
+        ];
+        for wait in waits {
+            for closes in [false, true] {
+                let (tx, rx) = oneshot::channel();
+                let waits = go_until_it_waits(move || {
+                    wait(&tx);
+                    assert!(tx.is_closed());
+                    wait(&tx);
+                    tx.send(7)
+                });
+                if closes {
+                    rx.close()
+                } else {
+                    drop(rx)
+                }
+                assert_eq!(waits.join().unwrap(), Err(7));
+            }
+        }
+    });
+}
+
+/// The value goes to the receiver, and not to a wait that was given up.
+pub fn a_wait_for_the_end_takes_no_value() {
+    in_any_order(|| {
+        let (tx, rx) = oneshot::channel();
+        let (ctx, cancel) = Context::background().with_cancel();
+        let ends = go(move || cancel.cancel());
+        assert_eq!(ctx.with(&tx).closed(), Err(ContextError::Canceled));
+        ends.join().unwrap();
+        let mut task = Task::waits(tx.closed_async());
+        let receives = go_until_it_waits(move || rx.recv());
+        assert!(task.poll().is_none());
+        drop(task);
+        assert_eq!(tx.send(7), Ok(()));
+        assert_eq!(receives.join().unwrap(), Ok(7));
+        // Two waits at once.
+        let (tx, rx) = oneshot::channel::<u32>();
+        let mut task = Task::waits(tx.closed_async());
+        scope(|s| {
+            let waits = s.go(|| tx.closed());
+            drop(rx);
+            waits.join().unwrap();
+        });
+        assert_eq!((task.times_woken(), task.poll()), (1, Some(())));
     });
 }
 

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gosched::chan::{bounded, watch};
+use gosched::chan::{bounded, oneshot, watch};
 use gosched::context::Context;
 use gosched::iter::{Yielder, pull};
 use gosched::net::{Pollable, TcpListener, UdpSocket};
@@ -113,6 +113,7 @@ fn waits_where_nothing_can() {
         assert!(slow.allow());
         let pool: Pool<u32> = Pool::new(1, || Ok(7));
         let _in_use = pool.get();
+        let (answer, _rx) = oneshot::channel::<u32>();
         let (_tx, level) = watch::channel(1);
         let level = RefCell::new(level);
         group.add(1);
@@ -121,7 +122,7 @@ fn waits_where_nothing_can() {
         let input = child.stdin.take();
         let child = RefCell::new(child);
         let command = || Command::new("there is no such program");
-        let waits: [(&str, &dyn Fn()); 58] = [
+        let waits: [(&str, &dyn Fn()); 60] = [
             ("time::sleep", &|| time::sleep(LONG)),
             ("time::sleep_until", &|| time::sleep_until(Instant::now() + LONG)),
             ("time::after", &|| drop(time::after(LONG))),
@@ -147,6 +148,8 @@ fn waits_where_nothing_can() {
             ("an accept", &|| _ = listener.incoming().next().unwrap().unwrap()),
             ("a read", &|| _ = datagrams.recv_from(&mut [0]).unwrap()),
             ("recv", &|| _ = level.borrow_mut().changed()),
+            ("oneshot::Sender::closed", &|| answer.closed()),
+            ("oneshot::Sender::closed", &|| _ = ctx.with(&answer).closed()),
             ("watch::Receiver::wait_for", &|| _ = level.borrow_mut().wait_for(|&n| n > 1).is_ok()),
             ("watch::Receiver::wait_for", &|| {
                 _ = level.borrow_mut().wait_for_timeout(LONG, |&n| n > 1).is_ok()

@@ -85,6 +85,8 @@ struct State<T> {
     receivers: usize,
     /// Wait for the next value, or the end of the last sender.
     waiters: Waiters,
+    /// Wait for the end of the last receiver.
+    gone: Waiters,
 }
 
 /// A place for a value. As long as receivers haven't seen it, it is kept there, and no longer.
@@ -98,6 +100,17 @@ impl<T> State<T> {
     /// The position of the oldest value that may be kept.
     fn oldest(&self) -> u64 {
         self.next.saturating_sub(self.slots.len() as u64)
+    }
+
+    /// The position of the oldest value that a receiver hasn't seen, or else of the next value.
+    fn oldest_unseen(&mut self) -> u64 {
+        let (mut unseen, mut end) = (self.oldest(), self.next);
+        // A receiver that hasn't seen a value hasn't seen those behind it either.
+        while unseen < end {
+            let middle = unseen.midpoint(end);
+            if self.slot(middle).unseen == 0 { unseen = middle + 1 } else { end = middle }
+        }
+        unseen
     }
 
     /// The slot of a value. It is one that may be kept, or the next.
@@ -179,7 +192,14 @@ impl<T> Sender<T> {
         }
         slots.resize_with(capacity, || Slot { value: None, unseen: 0 });
         let slots = slots.into_boxed_slice();
-        let state = State { slots, next: 0, senders: 1, receivers: 0, waiters: Waiters::default() };
+        let state = State {
+            slots,
+            next: 0,
+            senders: 1,
+            receivers: 0,
+            waiters: Waiters::default(),
+            gone: Waiters::default(),
+        };
         Sender { shared: Arc::new(Shared(ShortMutex::new(state))) }
     }
 
@@ -249,6 +269,88 @@ impl<T> Sender<T> {
     pub fn receiver_count(&self) -> usize {
         point("receiver_count");
         self.shared.state().receivers
+    }
+
+    /// How many values are kept for receivers: those that some receiver hasn't seen.
+    ///
+    /// ```
+    /// let (tx, mut rx) = gosched::chan::broadcast::channel(2);
+    /// let _slow = tx.subscribe();
+    /// (0..3).for_each(|n| assert_eq!(tx.send(n), Ok(2)));
+    /// assert_eq!(tx.len(), 2);
+    /// assert!(rx.recv().is_err() && rx.recv() == Ok(1));
+    /// assert_eq!(tx.len(), 2);
+    /// ```
+    pub fn len(&self) -> usize {
+        point("len");
+        let mut state = self.shared.state();
+        (state.next - state.oldest_unseen()) as usize
+    }
+
+    /// Whether all receivers have seen all values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until there is no receiver.
+    ///
+    /// ```
+    /// use gosched::chan::broadcast;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = broadcast::channel(16);
+    ///     gosched::go(move || drop(rx));
+    ///     tx.closed();
+    ///     assert!(tx.send("nobody hears it").is_err());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn closed(&self) {
+        while self.receiver_count() > 0 {
+            // It has no value, so this returns when it is closed.
+            let _ = self.c().recv();
+        }
+    }
+
+    /// [`closed`](Self::closed) for `async` code. The future may be dropped at any time.
+    ///
+    /// ```
+    /// use gosched::chan::broadcast;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = broadcast::channel::<u32>(16);
+    ///     gosched::go(move || drop(rx));
+    ///     gosched::block_on(tx.closed_async());
+    /// });
+    /// ```
+    pub async fn closed_async(&self) {
+        while self.receiver_count() > 0 {
+            let _ = self.c().recv_async().await;
+        }
+    }
+
+    /// A channel that is closed when there is no receiver. It is for a [`select!`](crate::select),
+    /// a limit of time, or a context. If there is none at the time of the call, it is closed
+    /// already.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::{RecvTimeoutError, broadcast};
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = broadcast::channel::<u32>(16);
+    ///     let late = tx.c().recv_timeout(Duration::from_millis(1));
+    ///     assert_eq!(late, Err(RecvTimeoutError::Timeout));
+    ///     drop(rx);
+    ///     assert!(tx.c().recv().is_err());
+    /// });
+    /// ```
+    pub fn c(&self) -> chan::Receiver<()> {
+        channel_of(&self.shared.0, |state| (state.receivers > 0).then_some(&mut state.gone))
     }
 
     /// Whether both are handles of one channel.
@@ -481,12 +583,14 @@ impl<T> Drop for Sender<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // Dropped without the lock. If the drop of one panics, the others are dropped, too.
-        let _values: Vec<Arc<T>> = {
+        // Dropped without the lock, the waiters first. If the drop of a value panics, the others
+        // are dropped, too.
+        let _dropped: (Option<Waiters>, Vec<Arc<T>>) = {
             let mut state = self.shared.state();
             state.receivers -= 1;
+            let gone = (state.receivers == 0).then(|| state.gone.take());
             let unseen = self.position.max(state.oldest())..state.next;
-            unseen.filter_map(|position| state.see(position)).collect()
+            (gone, unseen.filter_map(|position| state.see(position)).collect())
         };
     }
 }

@@ -15,7 +15,7 @@ use gosched::{block_on, go, run, scope, select, yield_now};
 
 use crate::harness::explored::{each, in_any_order, times};
 use crate::harness::futures::{Task, waits_and_calls};
-use crate::harness::goroutines::wait_until;
+use crate::harness::goroutines::{go_until_it_waits, wait_until};
 use crate::harness::panics::panics;
 use crate::harness::tests;
 
@@ -26,6 +26,8 @@ tests! {
     without_a_sender
     who_subscribes_gets_what_comes
     a_capacity_that_no_channel_has
+    a_sender_counts_what_is_kept
+    a_sender_waits_for_the_last_receiver
     values_are_dropped_when_all_have_seen_them
     values_are_dropped_with_the_last_receiver
     if_the_drop_of_a_value_panics
@@ -125,6 +127,56 @@ fn a_capacity_that_no_channel_has() {
     for too_many in [1 << 58, usize::MAX] {
         assert!(panics(|| broadcast::channel::<u32>(too_many)).contains("no memory"));
     }
+}
+
+fn a_sender_counts_what_is_kept() {
+    let (tx, mut rx) = broadcast::channel(4);
+    assert!(tx.is_empty());
+    (0..3).for_each(|n| assert_eq!(tx.send(n), Ok(1)));
+    assert_eq!(tx.len(), 3);
+    let mut late = tx.subscribe();
+    assert_eq!((rx.recv(), rx.recv(), tx.len()), (Ok(0), Ok(1), 1));
+    tx.send(3).unwrap();
+    assert_eq!((rx.recv(), rx.recv(), tx.len()), (Ok(2), Ok(3), 1), "the late one hasn't seen it");
+    assert_eq!((late.recv(), tx.len()), (Ok(3), 0));
+    (4..9).for_each(|n| assert_eq!(tx.send(n), Ok(2)));
+    assert_eq!((tx.len(), rx.len()), (4, 5), "one was missed");
+    drop(rx);
+    assert_eq!(tx.len(), 4);
+    drop(late);
+    assert!(tx.is_empty());
+}
+
+pub fn a_sender_waits_for_the_last_receiver() {
+    in_any_order(|| {
+        type Wait = fn(&broadcast::Sender<u32>);
+        let waits: [Wait; 4] = [
+            |tx| tx.closed(),
+            |tx| block_on(tx.closed_async()),
+            |tx| {
+                let (ctx, _cancel) = Context::background().with_cancel();
+                assert!(ctx.with(&tx.c()).recv().is_err());
+            },
+            |tx| select! { recv(tx.c()) -> end => assert!(end.is_err()) },
+        ];
+        for wait in waits {
+            let (tx, rx) = broadcast::channel(1);
+            let other = tx.subscribe();
+            tx.send(1).unwrap();
+            let waits = go_until_it_waits(move || {
+                wait(&tx);
+                wait(&tx);
+                let rx = tx.subscribe();
+                (tx.send(2), tx.receiver_count(), rx)
+            });
+            drop(rx);
+            yield_now();
+            assert!(!waits.is_finished());
+            drop(other);
+            let (sent, receivers, mut rx) = waits.join().unwrap();
+            assert_eq!((sent, receivers, rx.recv()), (Ok(1), 1, Ok(2)));
+        }
+    });
 }
 
 fn values_are_dropped_when_all_have_seen_them() {

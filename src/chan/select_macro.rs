@@ -21,7 +21,8 @@ use crate::runtime::{Chosen, Hchan, How, Scase, as_goroutine, selectgo1};
 /// - `send(sender, value) -> result => body` sends; the result is a `Result<(),
 ///   SendError<T>>`. The value is evaluated before the wait, as all handles are, and dropped if
 ///   another arm is chosen.
-/// - `default => body` is chosen if no other arm can be done at once.
+/// - `default => body` is chosen if no other arm can be done at once. `default()` is the
+///   same.
 /// - `default(timeout) => body` is chosen if no other arm can be done before the timeout, a
 ///   [`Duration`](std::time::Duration), is over. The timeout is evaluated before the wait, too.
 ///
@@ -147,6 +148,9 @@ macro_rules! __select {
         ) ($p)) $($rest)+)
     };
     (@arm $select:ident $arms:tt default => $($rest:tt)+) => {
+        $crate::__select!(@body $select $arms (default) $($rest)+)
+    };
+    (@arm $select:ident $arms:tt default() => $($rest:tt)+) => {
         $crate::__select!(@body $select $arms (default) $($rest)+)
     };
     (@arm $select:ident $arms:tt default($t:expr $(,)?) => $($rest:tt)+) => {

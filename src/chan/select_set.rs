@@ -49,8 +49,10 @@ pub struct Select<'a> {
 
 /// An operation of a [`Select`].
 struct DynArm<'a> {
-    /// None for a receive from [`never`](crate::chan::never), and where there is no handle.
+    /// None for a receive from [`never`](crate::chan::never), where there is no handle, and for
+    /// an operation that was removed.
     c: Option<NonNull<Hchan>>,
+    removed: bool,
     /// A send that was chosen: it takes no part any more.
     done: bool,
     /// The `Box<Slot<T>>` that `new` leaked.
@@ -95,6 +97,7 @@ impl DynArm<'_> {
         }
         DynArm {
             c,
+            removed: false,
             done: false,
             place: Box::into_raw(place).cast(),
             sends,
@@ -217,6 +220,50 @@ impl<'a> Select<'a> {
     {
         let c = sender.into().map(|sender| sender.c);
         self.add(DynArm::new(c, Some(value)))
+    }
+
+    /// Removes an operation, which is never chosen again. A value that it would have sent is
+    /// dropped. The other operations keep their indices, and no later one gets this index. For
+    /// example, a receive is removed when its channel was closed, because it would be chosen again
+    /// and again.
+    ///
+    /// ```
+    /// use gosched::chan::{Receiver, Select, bounded};
+    ///
+    /// /// All values, until each channel is closed.
+    /// fn merge(inputs: &[Receiver<u32>]) -> Vec<u32> {
+    ///     let (mut select, mut values) = (Select::new(), Vec::new());
+    ///     inputs.iter().for_each(|rx| _ = select.recv(rx));
+    ///     let mut open = inputs.len();
+    ///     while open > 0 {
+    ///         let selected = select.select();
+    ///         let index = selected.index();
+    ///         match selected.recv(&inputs[index]) {
+    ///             Ok(value) => values.push(value),
+    ///             Err(_) => {
+    ///                 select.remove(index);
+    ///                 open -= 1;
+    ///             }
+    ///         }
+    ///     }
+    ///     values
+    /// }
+    ///
+    /// let (txs, rxs): (Vec<_>, Vec<_>) = (0..3).map(|_| bounded(1)).unzip();
+    /// txs.iter().for_each(|tx| tx.send(7).unwrap());
+    /// drop(txs);
+    /// assert_eq!(merge(&rxs), [7, 7, 7]);
+    /// ```
+    ///
+    /// # Panics
+    /// If no operation has this index, or it was removed.
+    #[track_caller]
+    pub fn remove(&mut self, index: usize) {
+        let arm = self.arms.get_mut(index).filter(|arm| !arm.removed);
+        let arm = arm.expect("gosched: a select has no operation with this index");
+        arm.removed = true;
+        arm.c = None;
+        arm.clear();
     }
 
     /// Waits until one of the operations can be done, and does it: one at random if several can,

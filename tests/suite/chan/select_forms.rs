@@ -63,6 +63,9 @@ fn in_order_the_first_that_is_ready_is_done() {
             assert_eq!((a.len(), b.recv()), (0, Ok(1)));
             let none_ready = select! { biased; recv(a) -> _ => 'a', recv(b) -> _ => 'b', default => 'd' };
             assert_eq!(none_ready, 'd');
+            let none_ready = select! { recv(a) -> _ => 'a', default() => 'd', recv(b) -> _ => 'b', };
+            assert_eq!(none_ready, 'd');
+            assert_eq!(select! { default() => 'd' }, 'd');
             let late = select! { biased; recv(a) -> _ => 'a', default(Duration::from_nanos(1)) => 'd' };
             assert_eq!(late, 'd');
         }

@@ -17,6 +17,7 @@ tests! {
     a_set_reports_closed_channels
     a_set_drops_each_value_once
     a_set_knows_its_handles
+    an_operation_that_is_removed
 }
 
 fn a_set_does_one_operation() {
@@ -124,4 +125,40 @@ fn a_set_knows_its_handles() {
     let mut set = Select::new();
     set.recv(&rx);
     assert!(panics(|| set.select().recv(&other_rx)).contains("another operation"));
+}
+
+fn an_operation_that_is_removed() {
+    run(|| {
+        let value = Arc::new(());
+        let (tx, rx) = bounded(1);
+        let (other_tx, other) = bounded(2);
+        let mut set = Select::new_biased();
+        let (sends, receives) = (set.send(&tx, value.clone()), set.recv(&other));
+        other_tx.send(1).unwrap();
+        set.remove(sends);
+        assert_eq!(Arc::strong_count(&value), 1, "its value is dropped");
+        assert_eq!(set.select().recv(&other), Ok(1));
+        assert!(set.try_select().is_none() && rx.is_empty(), "the send isn't done");
+        // The index isn't used again.
+        let other_sends = set.send(&other_tx, 2);
+        assert_eq!((sends, receives, other_sends), (0, 1, 2));
+        assert_eq!(set.select().send(&other_tx), Ok(()));
+        for index in [sends, 3, usize::MAX] {
+            let text = panics(|| set.remove(index));
+            assert_eq!(text, "gosched: a select has no operation with this index");
+        }
+        // One that is chosen again and again, one whose value nobody has taken, and one that is
+        // done.
+        other_tx.close();
+        assert_eq!(set.select().recv(&other), Ok(2));
+        assert_eq!(set.select().recv(&other), Err(RecvError));
+        set.remove(receives);
+        set.remove(other_sends);
+        tx.send(value.clone()).unwrap();
+        let receives = set.recv(&rx);
+        std::mem::forget(set.select());
+        set.remove(receives);
+        assert_eq!(Arc::strong_count(&value), 1);
+        assert!(set.try_select().is_none());
+    });
 }

@@ -16,13 +16,14 @@ use crate::runtime::{
     with_limit,
 };
 use crate::sync::WaitTimeoutResult;
-use crate::sync::wait_queue::{ToWake, WaitQueue, Waiter, wake_each};
+use crate::sync::wait_queue::{WaitQueue, Waiter, wake_each};
 
 /// Tells goroutines that something has happened, without a value. tokio's `Notify`; in Go it is a
 /// channel of capacity 1 to which `struct{}{}` is sent in a `select` with a `default`.
 ///
 /// [`notify_one`](Self::notify_one) wakes the goroutine that has waited longest. If none waits, the
 /// notification is kept, and the next wait returns at once. At most one notification is kept.
+/// [`notify_last`](Self::notify_last) wakes the one that has waited shortest.
 /// [`notify_waiters`](Self::notify_waiters) wakes all that wait now, and keeps nothing.
 ///
 /// A goroutine that waits for a condition checks it after each wait, because several notifications
@@ -67,13 +68,21 @@ struct Wait {
     /// What `calls` was when the wait began. If it is another number now, the waiter is notified,
     /// even if it is on the queue still.
     calls: Cell<u64>,
-    /// Whether `notify_one` has taken it off the queue.
-    by_one: Cell<bool>,
+    /// The end from which it was taken, if a notification for one waiter has taken it off the
+    /// queue.
+    taken: Cell<Option<End>>,
+}
+
+/// The end of the queue from which a notification for one waiter takes the waiter.
+#[derive(Clone, Copy)]
+enum End {
+    First,
+    Last,
 }
 
 /// Makes a goroutine's waiter, or a future's if `waker` is given.
 fn new_waiter(waker: Option<Waker>) -> Waiter<Wait> {
-    Waiter::new(Wait { calls: Cell::new(0), by_one: Cell::new(false) }, waker)
+    Waiter::new(Wait { calls: Cell::new(0), taken: Cell::new(None) }, waker)
 }
 
 // SAFETY: the queue belongs to no thread, and a waiter on it may be woken from any.
@@ -104,10 +113,32 @@ impl Notify {
         waiter.request.calls.get() != self.calls.get()
     }
 
-    /// Takes the first waiter off the queue if `chosen` returns true for it. The lock is held.
-    fn take_first(&self, chosen: impl FnOnce(&Waiter<Wait>) -> bool) -> Option<ToWake> {
-        let first = self.queue.iter().next().filter(|first| chosen(first))?;
-        Some(self.queue.take_off(first))
+    /// Notifies the waiter at an end of the queue, or keeps the notification.
+    fn notify(&self, end: End) {
+        let mut given = false;
+        let next = || {
+            if given {
+                return None;
+            }
+            lock(&self.lock);
+            let waiter = match end {
+                // Waiters that stand before because of `notify_waiters` are woken on the way.
+                End::First => self.queue.iter().next(),
+                // If it is one of those, all are.
+                End::Last => self.queue.last().filter(|last| !self.is_notified(last)),
+            };
+            let notified = waiter.map(|waiter| {
+                given = !self.is_notified(waiter);
+                waiter.request.taken.set(given.then_some(end));
+                self.queue.take_off(waiter)
+            });
+            if notified.is_none() {
+                self.kept.set(true);
+            }
+            unlock(&self.lock);
+            notified
+        };
+        wake_each(next, wake);
     }
 
     /// Wakes the goroutine or the future that has waited longest. If none waits, the next wait
@@ -130,25 +161,26 @@ impl Notify {
     /// ```
     pub fn notify_one(&self) {
         point("notify_one");
-        let mut given = false;
-        let next = || {
-            if given {
-                return None;
-            }
-            lock(&self.lock);
-            // Waiters that stand before because of `notify_waiters` are woken on the way.
-            let notified = self.take_first(|first| {
-                given = !self.is_notified(first);
-                first.request.by_one.set(given);
-                true
-            });
-            if notified.is_none() {
-                self.kept.set(true);
-            }
-            unlock(&self.lock);
-            notified
-        };
-        wake_each(next, wake);
+        self.notify(End::First);
+    }
+
+    /// [`notify_one`](Self::notify_one) that wakes the goroutine or the future that has waited
+    /// shortest, whose memory is more likely in the processor's cache. The others may wait for
+    /// ever. tokio's `notify_last`.
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use gosched::sync::Notify;
+    ///
+    /// let free = Notify::new();
+    /// let (mut one, mut other) = (pin!(free.notified_async()), pin!(free.notified_async()));
+    /// assert!(!one.as_mut().enable() && !other.as_mut().enable());
+    /// free.notify_last();
+    /// assert!(!one.enable() && other.enable());
+    /// ```
+    pub fn notify_last(&self) {
+        point("notify_last");
+        self.notify(End::Last);
     }
 
     /// Wakes all goroutines and futures that wait at this moment. No notification is kept: a wait
@@ -172,7 +204,8 @@ impl Notify {
         unlock(&self.lock);
         let next = || {
             lock(&self.lock);
-            let notified = self.take_first(|first| self.is_notified(first));
+            let first = self.queue.iter().next().filter(|first| self.is_notified(first));
+            let notified = first.map(|first| self.queue.take_off(first));
             unlock(&self.lock);
             notified
         };
@@ -446,14 +479,15 @@ impl Drop for NotifiedFuture<'_> {
         lock(&notify.lock);
         // SAFETY: the waiter is this future's, and stays until the end of this function.
         let this = unsafe { waiter.as_ref() };
-        let unseen = !notify.queue.remove(this) && this.request.by_one.get();
+        let unseen = if notify.queue.remove(this) { None } else { this.request.taken.get() };
         unlock(&notify.lock);
         // Dropped at the end, because the waker's drop may panic, and others wait for the
         // notification.
         // SAFETY: the waiter has left the queue, and nobody else has it.
         let _waiter = unsafe { Box::from_raw(waiter.as_ptr()) };
-        if unseen {
-            notify.notify_one();
+        if let Some(end) = unseen {
+            point("notify");
+            notify.notify(end);
         }
     }
 }

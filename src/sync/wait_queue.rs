@@ -109,6 +109,12 @@ impl<T> WaitQueue<T> {
         }
     }
 
+    /// The last waiter.
+    pub(super) fn last(&self) -> Option<&Waiter<T>> {
+        // SAFETY: a waiter in the queue stays until it is taken off, which needs the lock.
+        unsafe { self.last.get().as_ref() }
+    }
+
     /// The waiters, from the first on.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiter<T>> {
         let waiter_at = |at: &Cell<*const Waiter<T>>| {

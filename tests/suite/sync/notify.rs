@@ -18,6 +18,7 @@ use crate::harness::tests;
 tests! {
     one_notification_is_kept
     a_notification_wakes_who_has_waited_longest
+    notify_last_wakes_who_has_waited_shortest
     all_that_wait_now_are_woken
     a_future_waits_from_its_making_on
     a_dropped_future_passes_its_notification_on
@@ -83,6 +84,43 @@ pub fn a_notification_wakes_who_has_waited_longest() {
         third.join().unwrap();
         assert_eq!(*order.lock(), [1, 3]);
         assert!(!is_kept(&notify));
+    });
+}
+
+pub fn notify_last_wakes_who_has_waited_shortest() {
+    in_any_order(|| {
+        let notify = Arc::new(Notify::new());
+        let goroutine = |notify: &Arc<Notify>| {
+            let notify = notify.clone();
+            go_until_it_waits(move || notify.notified())
+        };
+        let first = goroutine(&notify);
+        let mut second = Task::waits(notify.notified_async());
+        let third = goroutine(&notify);
+        notify.notify_last();
+        third.join().unwrap();
+        assert!(second.poll().is_none());
+        // A future that is dropped passes it on to the last that waits then.
+        let fourth = Task::waits(notify.notified_async());
+        notify.notify_last();
+        assert_eq!((second.times_woken(), fourth.times_woken()), (0, 1));
+        drop(fourth);
+        assert_eq!((second.times_woken(), second.poll()), (1, Some(())));
+        notify.notify_last();
+        first.join().unwrap();
+        // If none waits, it is kept, once.
+        notify.notify_last();
+        notify.notify_last();
+        assert!(is_kept(&notify) && !is_kept(&notify));
+        // It passes waiters over that are notified already, woken or not.
+        let waits = Task::waits(notify.notified_async());
+        scope(|s| {
+            let all = s.go(|| notify.notify_waiters());
+            s.go(|| notify.notify_last()).join().unwrap();
+            all.join().unwrap();
+        });
+        drop(waits);
+        assert!(is_kept(&notify));
     });
 }
 

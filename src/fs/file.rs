@@ -1,13 +1,15 @@
-//! [`File`], and the [`OpenOptions`] that open it.
+//! [`File`], the [`OpenOptions`] that open it, and its locks.
 
+use std::error::Error;
 use std::fmt;
-use std::fs::{self, Metadata, Permissions};
-use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::fs::{self, FileTimes, Metadata, Permissions};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::SystemTime;
 
 use crate::goroutine::{blocking, close, ignoring_eintr};
 
@@ -234,6 +236,139 @@ impl File {
         blocking(|| self.0.set_permissions(perm))
     }
 
+    /// Sets the times of the last access and the last change. Go's `os.Chtimes`, in
+    /// `os/file_posix.go`.
+    ///
+    /// ```
+    /// use std::fs::FileTimes;
+    /// use std::time::{Duration, SystemTime};
+    /// use gosched::fs::{self, File};
+    ///
+    /// gosched::run(|| {
+    ///     let path = std::env::temp_dir().join(format!("gosched-times-{}", std::process::id()));
+    ///     let file = File::create(&path)?;
+    ///     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    ///     file.set_times(FileTimes::new().set_accessed(then).set_modified(then))?;
+    ///     assert_eq!(file.metadata()?.accessed()?, then);
+    ///     fs::remove_file(&path)
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        blocking(|| self.0.set_times(times))
+    }
+
+    /// [`set_times`](Self::set_times) of the last change alone.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        blocking(|| self.0.set_modified(time))
+    }
+
+    /// Locks the file for the caller alone. Waits until no other open file has the lock: other
+    /// handles from [`try_clone`](Self::try_clone) share it, others of the same path don't. The
+    /// wait takes a thread, and other goroutines have the P.
+    ///
+    /// The lock is advisory: only those that lock the file notice it. It is unlocked when the last
+    /// handle is dropped. Go's `lockedfile`, in `cmd/go/internal`; `flock(2)`, as std's
+    /// [`File::lock`](std::fs::File::lock), which needs Rust 1.89.
+    ///
+    /// ```
+    /// use gosched::fs::{self, File};
+    ///
+    /// gosched::run(|| {
+    ///     let path = std::env::temp_dir().join(format!("gosched-held-{}", std::process::id()));
+    ///     let file = File::create(&path)?;
+    ///     file.lock()?;
+    ///     let other = File::open(&path)?;
+    ///     assert!(other.try_lock().is_err());
+    ///     let waits = gosched::go(move || other.lock());
+    ///     file.unlock()?;
+    ///     waits.join().unwrap()?;
+    ///     fs::remove_file(&path)
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// The kernel's. A signal doesn't end the wait.
+    pub fn lock(&self) -> io::Result<()> {
+        self.flock(libc::LOCK_EX)
+    }
+
+    /// Locks the file together with others that share the lock. Waits until nobody has it for
+    /// themselves. Otherwise as [`lock`](Self::lock).
+    ///
+    /// ```
+    /// use gosched::fs::{self, File};
+    ///
+    /// gosched::run(|| {
+    ///     let path = std::env::temp_dir().join(format!("gosched-shared-{}", std::process::id()));
+    ///     let (file, other) = (File::create(&path)?, File::open(&path)?);
+    ///     file.lock_shared()?;
+    ///     other.lock_shared()?;
+    ///     assert!(other.try_lock().is_err());
+    ///     fs::remove_file(&path)
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub fn lock_shared(&self) -> io::Result<()> {
+        self.flock(libc::LOCK_SH)
+    }
+
+    /// [`lock`](Self::lock) that doesn't wait.
+    ///
+    /// ```
+    /// use gosched::fs::{self, File, TryLockError};
+    ///
+    /// gosched::run(|| {
+    ///     let path = std::env::temp_dir().join(format!("gosched-try-{}", std::process::id()));
+    ///     let (file, other) = (File::create(&path)?, File::open(&path)?);
+    ///     file.try_lock()?;
+    ///     assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+    ///     fs::remove_file(&path)
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`TryLockError::WouldBlock`] if another open file has the lock; otherwise the kernel's.
+    pub fn try_lock(&self) -> Result<(), TryLockError> {
+        Ok(self.flock(libc::LOCK_EX | libc::LOCK_NB)?)
+    }
+
+    /// [`lock_shared`](Self::lock_shared) that doesn't wait.
+    ///
+    /// # Errors
+    /// [`TryLockError::WouldBlock`] if another open file has the lock for itself; otherwise the
+    /// kernel's.
+    pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
+        Ok(self.flock(libc::LOCK_SH | libc::LOCK_NB)?)
+    }
+
+    /// Unlocks the file. Does nothing if it isn't locked.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn unlock(&self) -> io::Result<()> {
+        self.flock(libc::LOCK_UN)
+    }
+
+    fn flock(&self, operation: libc::c_int) -> io::Result<()> {
+        ignoring_eintr(|| {
+            // SAFETY: no memory is passed.
+            let failed = unsafe { libc::flock(self.as_raw_fd(), operation) } != 0;
+            if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+        })
+    }
+
     /// Returns std's handle of the same open file.
     ///
     /// ```
@@ -391,6 +526,63 @@ impl From<File> for Stdio {
         file.into_std().into()
     }
 }
+
+/// Why [`File::try_lock`] or [`File::try_lock_shared`] hasn't locked the file. As
+/// [`std::fs::TryLockError`], which needs Rust 1.89.
+///
+/// ```
+/// use std::io::{self, ErrorKind};
+/// use gosched::fs::TryLockError;
+///
+/// let error: TryLockError = io::Error::from(ErrorKind::WouldBlock).into();
+/// assert!(matches!(error, TryLockError::WouldBlock));
+/// assert_eq!(io::Error::from(error).kind(), ErrorKind::WouldBlock);
+/// ```
+pub enum TryLockError {
+    /// The kernel's error.
+    Error(io::Error),
+    /// Another open file has the lock.
+    WouldBlock,
+}
+
+impl From<io::Error> for TryLockError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == ErrorKind::WouldBlock {
+            TryLockError::WouldBlock
+        } else {
+            TryLockError::Error(error)
+        }
+    }
+}
+
+impl From<TryLockError> for io::Error {
+    fn from(error: TryLockError) -> Self {
+        match error {
+            TryLockError::Error(error) => error,
+            TryLockError::WouldBlock => ErrorKind::WouldBlock.into(),
+        }
+    }
+}
+
+impl fmt::Debug for TryLockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryLockError::Error(error) => error.fmt(f),
+            TryLockError::WouldBlock => f.pad("WouldBlock"),
+        }
+    }
+}
+
+impl fmt::Display for TryLockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryLockError::Error(error) => error.fmt(f),
+            TryLockError::WouldBlock => f.pad("another open file has the lock"),
+        }
+    }
+}
+
+impl Error for TryLockError {}
 
 /// Options for opening a file: [`std::fs::OpenOptions`], with its functions. They are the flags of
 /// Go's `os.OpenFile`.

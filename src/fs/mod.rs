@@ -16,7 +16,8 @@
 //! ```
 //!
 //! The names are those of [`std::fs`], and so are the errors. [`Metadata`](std::fs::Metadata),
-//! [`Permissions`](std::fs::Permissions) and [`FileType`](std::fs::FileType) are std's own types.
+//! [`Permissions`](std::fs::Permissions), [`FileTimes`](std::fs::FileTimes) and
+//! [`FileType`](std::fs::FileType) are std's own types.
 //!
 //! To the poller every file is ready, so each operation is done in [`blocking`](crate::blocking):
 //! it takes a thread for as long as the disk takes, and other goroutines have the P. As in Go, no
@@ -36,13 +37,13 @@
 
 // | file | what it holds |
 // | --- | --- |
-// | `file.rs` | `File`, `OpenOptions` |
+// | `file.rs` | `File`, `OpenOptions`, `TryLockError` |
 // | `paths.rs` | `write`, and the other functions that take a path; `ReadDir`, `DirEntry` |
 
 mod file;
 mod paths;
 
-pub use file::{File, OpenOptions};
+pub use file::{File, OpenOptions, TryLockError};
 pub use paths::{
     DirEntry, ReadDir, canonicalize, copy, create_dir, create_dir_all, exists, hard_link, metadata, read,
     read_dir, read_link, read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions,

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::fs::FileTimes;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::time::{Duration, SystemTime};
 
 use gosched::fs::{self, File, OpenOptions};
 use gosched::process::Command;
@@ -135,6 +137,12 @@ macro_rules! files {
         found.push(text(file.sync_all()));
         found.push(text((&file).seek(SeekFrom::End(0))));
         found.push(text(file.set_permissions(PermissionsExt::from_mode(0o600))));
+        let then = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        found.push(text(file.set_modified(then(1_000_000_000))));
+        found.push(text(file.metadata().and_then(|metadata| metadata.modified())));
+        found.push(text(file.set_times(FileTimes::new().set_accessed(then(3)).set_modified(then(4)))));
+        let times = file.metadata().map(|metadata| (metadata.accessed().ok(), metadata.modified().ok()));
+        found.push(text(times));
         let clone = file.try_clone().unwrap();
         found.push(text((&clone).write_all(b"end")));
         found.push(text((&file).stream_position()));

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use gosched::chan::bounded;
-use gosched::fs::{self, File};
+use gosched::fs::{self, File, TryLockError};
 use gosched::time::sleep;
 use gosched::{blocking, go, lock_os_thread, run, scope, yield_now};
 
@@ -21,6 +21,8 @@ tests! {
     contents_over_goroutines
     goroutines_share_a_file
     who_waits_for_a_file_holds_no_p
+    who_waits_for_a_lock_holds_no_p
+    signals_end_no_wait_for_a_lock
     signals_end_nothing
     paths_may_park
     where_there_is_no_goroutine
@@ -126,6 +128,58 @@ fn who_waits_for_a_file_holds_no_p(test: Test) {
         });
     });
     process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
+}
+
+/// As with a read: there is one P.
+fn who_waits_for_a_lock_holds_no_p(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let folder = Folder::new();
+            let path = folder.path("file");
+            let file = File::create(&path).unwrap();
+            for lock in [File::lock, File::lock_shared] {
+                file.lock().unwrap();
+                let other = File::open(&path).unwrap();
+                let waits = go(move || lock(&other).map(|()| other));
+                others_run();
+                assert!(!waits.is_finished());
+                file.unlock().unwrap();
+                let other = waits.join().unwrap().unwrap();
+                assert!(matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+                drop(other);
+                file.try_lock().unwrap();
+            }
+        });
+    });
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
+}
+
+fn signals_end_no_wait_for_a_lock() {
+    static THREAD: AtomicI32 = AtomicI32::new(0);
+    count_interrupts();
+    run(|| {
+        let folder = Folder::new();
+        let path = folder.path("file");
+        let file = File::create(&path).unwrap();
+        file.lock().unwrap();
+        let other = File::open(&path).unwrap();
+        let waits = go(move || {
+            let _lock = lock_os_thread();
+            THREAD.store(this_thread(), Ordering::Relaxed);
+            other.lock()
+        });
+        while THREAD.load(Ordering::Relaxed) == 0 {
+            yield_now();
+        }
+        let before = INTERRUPTS.load(Ordering::Relaxed);
+        while INTERRUPTS.load(Ordering::Relaxed) < before + 20 {
+            interrupt(THREAD.load(Ordering::Relaxed));
+            sleep(MS);
+        }
+        assert!(!waits.is_finished());
+        file.unlock().unwrap();
+        waits.join().unwrap().unwrap();
+    });
 }
 
 /// The signals come while a read waits, and while a write does.

@@ -120,6 +120,10 @@ mod types {
         OwnedMutexGuard "sync::OwnedMutexGuard<T>" invariant;
         /// It may replace the value.
         MappedMutexGuard "sync::MappedMutexGuard<'static, T>" invariant;
+        /// It has the mutex.
+        OwnedMappedMutexGuard "sync::OwnedMappedMutexGuard<T, ()>" invariant;
+        /// It may replace the part.
+        PartOfMutexGuard "sync::OwnedMappedMutexGuard<(), T>" invariant;
         /// A goroutine that locks it may replace the value.
         RwLock "sync::RwLock<T>" invariant;
         /// It only reads, and refers to the value apart from the lock.
@@ -132,6 +136,14 @@ mod types {
         OwnedRwLockWriteGuard "sync::OwnedRwLockWriteGuard<T>" invariant;
         /// It may replace the value.
         MappedRwLockWriteGuard "sync::MappedRwLockWriteGuard<'static, T>" invariant;
+        /// It has the lock.
+        OwnedMappedRwLockReadGuard "sync::OwnedMappedRwLockReadGuard<T, ()>" invariant;
+        /// It only reads, and refers to the part apart from the lock.
+        PartOfRwLockReadGuard "sync::OwnedMappedRwLockReadGuard<(), T>" covariant;
+        /// It has the lock.
+        OwnedMappedRwLockWriteGuard "sync::OwnedMappedRwLockWriteGuard<T, ()>" invariant;
+        /// It may replace the part.
+        PartOfRwLockWriteGuard "sync::OwnedMappedRwLockWriteGuard<(), T>" invariant;
         /// Objects go in, for others.
         ObjectPool "sync::Pool<T>" invariant;
         /// Its object goes back, for others.

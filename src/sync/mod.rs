@@ -18,6 +18,7 @@
 // | --- | --- |
 // | `mutex.rs` | `Mutex` |
 // | `guards.rs` | guards that keep their lock, and guards of a part of a value |
+// | `owned_mapped.rs` | guards of a part of a value that keep their lock |
 // | `raw_mutex.rs` | Go's `sync.Mutex` |
 // | `rwlock.rs` | `RwLock` |
 // | `condvar.rs` | `Condvar` |
@@ -42,6 +43,7 @@ mod guards;
 pub(crate) mod mutex;
 mod notify;
 mod once;
+mod owned_mapped;
 mod permit;
 mod pool;
 mod rate_limiter;
@@ -63,6 +65,7 @@ pub use guards::{
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::{NotifiedFuture, Notify};
 pub use once::{LazyLock, Once, OnceLock};
+pub use owned_mapped::{OwnedMappedMutexGuard, OwnedMappedRwLockReadGuard, OwnedMappedRwLockWriteGuard};
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use pool::{Pool, PoolError, Pooled};
 pub use rate_limiter::{BurstError, RateLimiter, Reservation};

@@ -122,11 +122,14 @@ fn types_with_a_parameter() {
         // These share values between threads, too.
         "++ +- -- --": ours::RwLock<T> ours::OnceLock<T> ours::LazyLock<T> ours::MutexGuard<'static, T>;
         "++ +- -- --": ours::OwnedMutexGuard<T> ours::MappedMutexGuard<'static, T> ours::Pooled<T>;
+        "++ +- -- --": ours::OwnedMappedMutexGuard<u8, T> ours::OwnedMappedMutexGuard<T, u8>;
         "++ -- -- --": watch::Sender<T> watch::Receiver<T> watch::Ref<'static, T>;
         "++ -- -- --": broadcast::Sender<T> broadcast::Receiver<T>;
         "++ -- -- --": ours::RwLockReadGuard<'static, T> ours::RwLockWriteGuard<'static, T>;
         "++ -- -- --": ours::OwnedRwLockReadGuard<T> ours::OwnedRwLockWriteGuard<T>;
         "++ -- -- --": ours::MappedRwLockWriteGuard<'static, T>;
+        "++ -- -- --": ours::OwnedMappedRwLockReadGuard<u8, T> ours::OwnedMappedRwLockReadGuard<T, u8>;
+        "++ -- -- --": ours::OwnedMappedRwLockWriteGuard<u8, T> ours::OwnedMappedRwLockWriteGuard<T, u8>;
         // These are like the value that they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
         "++ +- -+ --": ours::PoolError<T> context::PoolContextError<T>;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gosched::sync::{
-    MappedMutexGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, OwnedMutexGuard, OwnedRwLockWriteGuard,
-    RwLock, RwLockReadGuard, RwLockWriteGuard,
+    MappedMutexGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, OwnedMappedMutexGuard,
+    OwnedMappedRwLockReadGuard, OwnedMappedRwLockWriteGuard, OwnedMutexGuard, OwnedRwLockReadGuard,
+    OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 use gosched::{go, run, scope, yield_now};
 
@@ -21,6 +22,9 @@ tests! {
     the_last_owned_guard_drops_the_value
     owned_guards_are_tried_for
     mapped_guards_hold_the_lock
+    owned_mapped_guards_hold_the_lock
+    what_an_owned_filter_refuses_stays_locked
+    an_owned_map_that_panics_unlocks
     what_a_filter_refuses_stays_locked
     a_map_that_panics_unlocks
     a_reader_of_a_static_is_one_of_less
@@ -130,6 +134,81 @@ fn mapped_guards_hold_the_lock() {
     assert_eq!(first.to_string(), "3");
     drop(first);
     assert_eq!(*lock.try_write().unwrap(), (1, [3, 3]));
+}
+
+fn owned_mapped_guards_hold_the_lock() {
+    run(|| {
+        let mutex = Arc::new(Mutex::new((1, [2, 3])));
+        let part = OwnedMutexGuard::map(mutex.clone().lock_owned(), |all| &mut all.1);
+        let part = OwnedMappedMutexGuard::map(part, |two| &mut two[..]);
+        assert!(mutex.try_lock().is_none());
+        assert_eq!(format!("{part:?}"), "[2, 3]");
+        let mut last = OwnedMappedMutexGuard::filter_map(part, <[i32]>::last_mut).unwrap();
+        go(move || *last += 1).join().unwrap();
+        assert_eq!(*mutex.try_lock().unwrap(), (1, [2, 4]));
+
+        let lock = Arc::new(RwLock::new((1, [2, 3])));
+        let reader = OwnedRwLockReadGuard::map(lock.clone().read_owned(), |all| &all.1);
+        let reader = OwnedMappedRwLockReadGuard::map(reader, |two| &two[0]);
+        assert!(lock.try_write().is_none() && lock.try_read().is_some());
+        assert_eq!(go(move || reader.to_string()).join().unwrap(), "2");
+        let writer = OwnedRwLockWriteGuard::map(lock.clone().write_owned(), |all| &mut all.1);
+        let mut first = OwnedMappedRwLockWriteGuard::map(writer, |two| &mut two[0]);
+        assert!(lock.try_read().is_none());
+        go(move || *first += 1).join().unwrap();
+        assert_eq!(*lock.try_write().unwrap(), (1, [3, 3]));
+
+        // The last guard drops the value, after it has unlocked.
+        let value = Arc::new(());
+        let part =
+            OwnedMutexGuard::map(Arc::new(Mutex::new((1, value.clone()))).lock_owned(), |all| &mut all.0);
+        assert_eq!((*part, Arc::strong_count(&value)), (1, 2));
+        drop(part);
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+fn what_an_owned_filter_refuses_stays_locked() {
+    let mutex = Arc::new(Mutex::new(vec![1]));
+    let guard = mutex.clone().lock_owned();
+    let guard = OwnedMutexGuard::filter_map(guard, |all| all.get_mut(1)).unwrap_err();
+    let guard = OwnedMutexGuard::filter_map(guard, |all| Some(all)).unwrap();
+    let guard = OwnedMappedMutexGuard::filter_map(guard, |all| all.get_mut(1)).unwrap_err();
+    assert!(mutex.try_lock().is_none());
+    drop(guard);
+    assert!(mutex.try_lock().is_some());
+
+    let lock = Arc::new(RwLock::new(vec![1]));
+    let guard = lock.clone().read_owned();
+    let guard = OwnedRwLockReadGuard::filter_map(guard, |all| all.get(1)).unwrap_err();
+    let guard = OwnedRwLockReadGuard::filter_map(guard, |all| Some(all)).unwrap();
+    let guard = OwnedMappedRwLockReadGuard::filter_map(guard, |all| all.get(1)).unwrap_err();
+    assert!(lock.try_write().is_none());
+    drop(guard);
+    let guard = lock.clone().write_owned();
+    let guard = OwnedRwLockWriteGuard::filter_map(guard, |all| all.get_mut(1)).unwrap_err();
+    let guard = OwnedRwLockWriteGuard::filter_map(guard, |all| Some(all)).unwrap();
+    let guard = OwnedMappedRwLockWriteGuard::filter_map(guard, |all| all.get_mut(1)).unwrap_err();
+    assert!(lock.try_read().is_none());
+    drop(guard);
+    assert!(lock.try_write().is_some());
+}
+
+fn an_owned_map_that_panics_unlocks() {
+    let (mutex, lock) = (Arc::new(Mutex::new(1)), Arc::new(RwLock::new(1)));
+    let panics = |f: &dyn Fn()| {
+        assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
+        assert!(mutex.try_lock().is_some() && lock.try_write().is_some());
+    };
+    let never = || -> ! { std::panic::resume_unwind(Box::new(())) };
+    let part = || mutex.clone().lock_owned();
+    panics(&|| drop(OwnedMutexGuard::map(part(), |_| -> &mut u32 { never() })));
+    let part = || OwnedMutexGuard::map(mutex.clone().lock_owned(), |all| all);
+    panics(&|| drop(OwnedMappedMutexGuard::map(part(), |_| -> &mut u32 { never() })));
+    let part = || OwnedRwLockReadGuard::map(lock.clone().read_owned(), |all| all);
+    panics(&|| drop(OwnedMappedRwLockReadGuard::map(part(), |_| -> &u32 { never() })));
+    let part = || OwnedRwLockWriteGuard::map(lock.clone().write_owned(), |all| all);
+    panics(&|| drop(OwnedMappedRwLockWriteGuard::map(part(), |_| -> &mut u32 { never() })));
 }
 
 fn what_a_filter_refuses_stays_locked() {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -140,7 +141,17 @@ fn who_waits_for_a_lock_holds_no_p(test: Test) {
             for lock in [File::lock, File::lock_shared] {
                 file.lock().unwrap();
                 let other = File::open(&path).unwrap();
-                let waits = go(move || lock(&other).map(|()| other));
+                let begun = Arc::new(AtomicBool::new(false));
+                let waits = go({
+                    let begun = begun.clone();
+                    move || {
+                        begun.store(true, Ordering::Relaxed);
+                        lock(&other).map(|()| other)
+                    }
+                });
+                while !begun.load(Ordering::Relaxed) {
+                    yield_now();
+                }
                 others_run();
                 assert!(!waits.is_finished());
                 file.unlock().unwrap();

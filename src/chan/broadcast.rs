@@ -271,6 +271,18 @@ impl<T> Sender<T> {
         self.shared.state().receivers
     }
 
+    /// How many senders there are.
+    ///
+    /// ```
+    /// let (tx, _rx) = gosched::chan::broadcast::channel::<u32>(16);
+    /// let _other = tx.clone();
+    /// assert_eq!(tx.sender_count(), 2);
+    /// ```
+    pub fn sender_count(&self) -> usize {
+        point("sender_count");
+        self.shared.state().senders
+    }
+
     /// How many values are kept for receivers: those that some receiver hasn't seen.
     ///
     /// ```
@@ -386,6 +398,20 @@ impl<T> Receiver<T> {
     /// Whether this receiver has received all values that were sent.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether there is no sender. Values that are kept can still be received.
+    ///
+    /// ```
+    /// let (tx, mut rx) = gosched::chan::broadcast::channel(16);
+    /// tx.send(7).unwrap();
+    /// drop(tx);
+    /// assert!(rx.is_closed() && !rx.is_empty());
+    /// assert_eq!(rx.recv(), Ok(7));
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        point("is_closed");
+        self.shared.state().senders == 0
     }
 
     /// Makes a receiver of the same channel, which gets the values that are sent from now on.

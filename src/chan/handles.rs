@@ -247,8 +247,16 @@ impl<T> Sender<T> {
         unsafe { closechan(self.c) };
     }
 
-    /// Whether the channel is closed.
-    pub(super) fn is_closed(&self) -> bool {
+    /// Whether the channel is closed at this moment, so that a send would fail: by
+    /// [`close`](Self::close), or because there is no receiver any more.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::bounded::<u32>(1);
+    /// assert!(!tx.is_closed());
+    /// drop(rx);
+    /// assert!(tx.is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
         is_closed(self.hchan())
     }
 
@@ -330,6 +338,20 @@ impl<T> Receiver<T> {
             // SAFETY: this handle keeps the channel.
             unsafe { closechan(c) };
         }
+    }
+
+    /// Whether the channel is closed at this moment: by [`close`](Sender::close), or because there
+    /// is no sender any more. Values in the buffer can still be received.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::bounded(1);
+    /// tx.send(7).unwrap();
+    /// drop(tx);
+    /// assert!(rx.is_closed());
+    /// assert_eq!(rx.recv(), Ok(7));
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.hchan().is_some_and(is_closed)
     }
 
     /// Whether both are handles of one channel.

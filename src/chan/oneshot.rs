@@ -297,6 +297,18 @@ impl<T> Receiver<T> {
         self.rx.close();
     }
 
+    /// Whether the value isn't there: because it wasn't sent, was received, or never comes.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::oneshot::channel();
+    /// assert!(rx.is_empty());
+    /// tx.send(7).unwrap();
+    /// assert!(!rx.is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.rx.is_empty()
+    }
+
     /// The receiver of the channel beneath, for [`Select`](chan::Select).
     ///
     /// ```

@@ -321,13 +321,19 @@ impl<T> Sender<T> {
     /// ```
     /// let (tx, rx) = gosched::chan::watch::channel(1);
     /// let other = rx.clone();
-    /// assert_eq!(tx.receiver_count(), 2);
+    /// assert_eq!((tx.receiver_count(), tx.sender_count()), (2, 1));
     /// drop((rx, other));
     /// assert!(tx.is_closed());
     /// ```
     pub fn receiver_count(&self) -> usize {
         point("receiver_count");
         self.shared.state().receivers
+    }
+
+    /// How many senders there are.
+    pub fn sender_count(&self) -> usize {
+        point("sender_count");
+        self.shared.state().senders
     }
 
     /// Waits until there is no receiver.
@@ -437,7 +443,7 @@ impl<T> Receiver<T> {
     /// tx.send(2).unwrap();
     /// assert_eq!(rx.has_changed(), Ok(true));
     /// drop(tx);
-    /// assert!(rx.has_changed().is_err());
+    /// assert!(rx.is_closed() && rx.has_changed().is_err());
     /// ```
     ///
     /// # Errors
@@ -446,6 +452,12 @@ impl<T> Receiver<T> {
         point("has_changed");
         let state = self.shared.state();
         if state.senders == 0 { Err(RecvError) } else { Ok(state.version != self.seen) }
+    }
+
+    /// Whether there is no sender, so that no other value will come.
+    pub fn is_closed(&self) -> bool {
+        point("is_closed");
+        self.shared.state().senders == 0
     }
 
     /// Marks the value as not seen, so that the next wait for a change ends at once.
@@ -579,11 +591,8 @@ impl<T> Receiver<T> {
     /// As [`changed`](Self::changed), and if `condition` does.
     #[track_caller]
     pub fn wait_for(&mut self, condition: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
-        self.wait_for_by(condition, |c| {
-            // It has no value, so this returns when it is closed.
-            let _ = c.recv();
-            Ok(())
-        })
+        // It has no value, so the receive returns when it is closed.
+        self.wait_for_by(condition, |c| Ok(_ = c.recv()))
     }
 
     /// [`wait_for`](Self::wait_for) that waits until `timeout` is over.
@@ -615,11 +624,9 @@ impl<T> Receiver<T> {
     ) -> Result<Ref<'_, T>, RecvTimeoutError> {
         let start = instant_now();
         self.wait_for_by(condition, |c| {
-            match c.recv_timeout(timeout.saturating_sub(instant_now() - start)) {
-                Err(error @ RecvTimeoutError::Timeout) => Err(error),
-                // It is closed: there may be a result.
-                _ => Ok(()),
-            }
+            let late = c.recv_timeout(timeout.saturating_sub(instant_now() - start));
+            // Otherwise it is closed: there may be a result.
+            late.or_else(|error| if error == RecvTimeoutError::Timeout { Err(error) } else { Ok(()) })
         })
     }
 

@@ -103,10 +103,13 @@ fn without_a_receiver() {
 fn without_a_sender() {
     let (tx, mut rx) = broadcast::channel(4);
     let other = tx.clone();
+    assert_eq!((tx.sender_count(), rx.is_closed()), (2, false));
     tx.send(1).unwrap();
     drop(tx);
+    assert_eq!((other.sender_count(), rx.is_closed()), (1, false));
     other.send(2).unwrap();
     drop(other);
+    assert!(rx.is_closed());
     assert_eq!((rx.recv(), rx.recv_timeout(HOUR)), (Ok(1), Ok(2)));
     assert_eq!((rx.recv(), rx.try_recv()), (Err(RecvError::Closed), Err(TryRecvError::Closed)));
     assert_eq!(rx.recv_timeout(HOUR), Err(RecvTimeoutError::Closed));

@@ -21,6 +21,7 @@ tests! {
     when_the_receivers_are_gone_sends_fail
     who_waits_learns_that_the_others_are_gone
     close_lets_receivers_finish_and_fails_senders
+    handles_know_whether_the_channel_is_closed
     iterators_take_what_they_say
     handles_of_one_channel_know_each_other
     never_has_nothing
@@ -207,6 +208,23 @@ fn iterators_take_what_they_say() {
         drop(tx);
         assert_eq!(rx.into_iter().next(), None);
     });
+}
+
+fn handles_know_whether_the_channel_is_closed() {
+    let (tx, rx) = bounded(1);
+    tx.send(7).unwrap();
+    assert!(!tx.is_closed() && !rx.is_closed() && !never::<()>().is_closed());
+    let (other_tx, other_rx) = (tx.clone(), rx.clone());
+    drop((other_tx, other_rx));
+    assert!(!tx.is_closed() && !rx.is_closed());
+    tx.close();
+    assert!(tx.is_closed() && rx.is_closed() && rx.recv() == Ok(7));
+    let (tx, rx) = bounded::<u32>(1);
+    drop(rx);
+    assert!(tx.is_closed());
+    let (tx, rx) = bounded::<u32>(1);
+    drop(tx);
+    assert!(rx.is_closed());
 }
 
 fn handles_of_one_channel_know_each_other() {

@@ -30,8 +30,9 @@ fn a_value_or_an_end() {
     // On a thread, before the runtime has started.
     let (tx, rx) = oneshot::channel();
     assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
-    assert!(!tx.is_closed());
+    assert!(!tx.is_closed() && rx.is_empty());
     assert_eq!(tx.send(1), Ok(()));
+    assert!(!rx.is_empty());
     assert_eq!(rx.recv(), Ok(1));
 
     let (tx, rx) = oneshot::channel::<u32>();

@@ -88,10 +88,12 @@ fn without_a_sender() {
     let (tx, mut rx) = watch::channel(1);
     let other = tx.clone();
     assert!(tx.same_channel(&other));
+    assert_eq!((tx.sender_count(), rx.is_closed()), (2, false));
     tx.send(2).unwrap();
     drop(tx);
-    assert_eq!(rx.has_changed(), Ok(true));
+    assert_eq!((rx.has_changed(), other.sender_count(), rx.is_closed()), (Ok(true), 1, false));
     drop(other);
+    assert!(rx.is_closed());
     assert_eq!(rx.has_changed(), Err(RecvError), "even if there is one");
     assert_eq!((rx.changed(), rx.changed()), (Ok(()), Err(RecvError)));
     assert_eq!(rx.changed_timeout(HOUR), Err(RecvTimeoutError::Disconnected));

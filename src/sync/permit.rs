@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +70,62 @@ impl<'a> SemaphorePermit<'a> {
         mem::forget(self);
         semaphore.forget(n);
     }
+
+    /// How many permits these are.
+    ///
+    /// ```
+    /// let slots = gosched::sync::Semaphore::new(3);
+    /// assert_eq!(slots.acquire_many(2).num_permits(), 2);
+    /// ```
+    pub fn num_permits(&self) -> usize {
+        self.n
+    }
+
+    /// The semaphore from which they were taken.
+    pub fn semaphore(&self) -> &'a Semaphore {
+        self.semaphore
+    }
+
+    /// Takes `n` permits out of these. Returns none if there are fewer.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Semaphore::new(3);
+    /// let mut all = slots.acquire_many(3);
+    /// drop(all.split(2));
+    /// assert_eq!((all.num_permits(), slots.available_permits()), (1, 2));
+    /// assert!(all.split(2).is_none());
+    /// ```
+    #[must_use = "dropping the permits gives them back"]
+    pub fn split(&mut self, n: usize) -> Option<Self> {
+        self.n = self.n.checked_sub(n)?;
+        Some(SemaphorePermit::new(self.semaphore, n))
+    }
+
+    /// Adds permits of the same semaphore to these.
+    ///
+    /// ```
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Semaphore::new(3);
+    /// let mut two = slots.acquire();
+    /// two.merge(slots.acquire());
+    /// assert_eq!(two.num_permits(), 2);
+    /// ```
+    ///
+    /// # Panics
+    /// If they are of another semaphore, to which they go back.
+    #[track_caller]
+    pub fn merge(&mut self, other: Self) {
+        assert!(ptr::eq(self.semaphore, other.semaphore), "{OTHERS}");
+        self.n += other.n;
+        mem::forget(other);
+    }
 }
+
+/// The message of a merge with permits of another semaphore.
+const OTHERS: &str = "gosched: merge: the permits are of another Semaphore";
 
 impl OwnedSemaphorePermit {
     /// Keeps the permits for good: the semaphore has fewer.
@@ -84,6 +140,61 @@ impl OwnedSemaphorePermit {
     /// ```
     pub fn forget(mut self) {
         self.semaphore.forget(mem::take(&mut self.n));
+    }
+
+    /// How many permits these are.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Arc::new(Semaphore::new(3));
+    /// assert_eq!(slots.acquire_many_owned(2).num_permits(), 2);
+    /// ```
+    pub fn num_permits(&self) -> usize {
+        self.n
+    }
+
+    /// The semaphore from which they were taken.
+    pub fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
+
+    /// Takes `n` permits out of these. Returns none if there are fewer.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Arc::new(Semaphore::new(3));
+    /// let mut all = slots.clone().acquire_many_owned(3);
+    /// drop(all.split(2));
+    /// assert_eq!((all.num_permits(), slots.available_permits()), (1, 2));
+    /// ```
+    #[must_use = "dropping the permits gives them back"]
+    pub fn split(&mut self, n: usize) -> Option<Self> {
+        self.n = self.n.checked_sub(n)?;
+        Some(OwnedSemaphorePermit { semaphore: self.semaphore.clone(), n })
+    }
+
+    /// Adds permits of the same semaphore to these.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::Semaphore;
+    ///
+    /// let slots = Arc::new(Semaphore::new(3));
+    /// let mut two = slots.clone().acquire_owned();
+    /// two.merge(slots.acquire_owned());
+    /// assert_eq!(two.num_permits(), 2);
+    /// ```
+    ///
+    /// # Panics
+    /// If they are of another semaphore, to which they go back.
+    #[track_caller]
+    pub fn merge(&mut self, mut other: Self) {
+        assert!(Arc::ptr_eq(&self.semaphore, &other.semaphore), "{OTHERS}");
+        self.n += mem::take(&mut other.n);
     }
 }
 

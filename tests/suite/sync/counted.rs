@@ -1,6 +1,7 @@
 //! Counts kept by owners: goroutines of a wait group, guards, and permits that keep their
 //! semaphore.
 
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -25,6 +26,7 @@ tests! {
     waits_for_a_group_with_and_without_a_limit
     many_wait_for_a_group_with_limits
     a_group_is_not_waited_for_where_nothing_waits
+    permits_are_split_and_merged
     owned_permits_go_anywhere
     owned_permits_wait_and_give_up
     one_that_wants_more_than_there_are_holds_up_nobody
@@ -292,6 +294,37 @@ fn a_group_is_not_waited_for_where_nothing_waits() {
         assert!(message.contains("WaitGroup::wait_timeout would have to wait"), "{message}");
         assert!(blocking(|| group.wait_timeout(Duration::ZERO)).timed_out());
     });
+}
+
+fn permits_are_split_and_merged() {
+    let (semaphore, other) = (Arc::new(Semaphore::new(5)), Arc::new(Semaphore::new(1)));
+    let mut permits = semaphore.acquire_many(4);
+    assert!(permits.split(5).is_none());
+    let mut part = permits.split(3).unwrap();
+    assert!(ptr::eq(part.semaphore(), &*semaphore));
+    assert_eq!((permits.num_permits(), part.num_permits(), semaphore.available_permits()), (1, 3, 1));
+    drop(permits);
+    assert_eq!(semaphore.available_permits(), 2);
+    part.merge(semaphore.acquire());
+    assert_eq!((part.num_permits(), semaphore.available_permits()), (4, 1));
+    let message = panics(|| part.merge(other.acquire()));
+    assert_eq!(message, "gosched: merge: the permits are of another Semaphore");
+    assert_eq!((part.num_permits(), other.available_permits()), (4, 1));
+    drop(part);
+    assert_eq!(semaphore.available_permits(), 5);
+
+    let mut permits = semaphore.clone().acquire_many_owned(4);
+    assert!(permits.split(5).is_none());
+    let mut part = permits.split(4).unwrap();
+    assert!(Arc::ptr_eq(part.semaphore(), &semaphore));
+    assert_eq!((permits.num_permits(), part.num_permits(), semaphore.available_permits()), (0, 4, 1));
+    permits.merge(part.split(1).unwrap());
+    part.merge(permits);
+    let message = panics(|| part.merge(other.clone().acquire_owned()));
+    assert_eq!(message, "gosched: merge: the permits are of another Semaphore");
+    assert_eq!((part.num_permits(), other.available_permits()), (4, 1));
+    drop(part);
+    assert_eq!((semaphore.available_permits(), Arc::strong_count(&semaphore)), (5, 1));
 }
 
 fn owned_permits_go_anywhere() {

@@ -378,6 +378,24 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     }
 
     /// Makes the value. Called by `once`.
+    /// [`force`](Self::force) to change the value. Nobody else has it, so it doesn't wait.
+    ///
+    /// ```
+    /// use gosched::sync::LazyLock;
+    ///
+    /// let mut words = LazyLock::new(|| vec!["one"]);
+    /// LazyLock::force_mut(&mut words).push("two");
+    /// assert_eq!(*words, ["one", "two"]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the function panics, or has panicked before.
+    #[track_caller]
+    pub fn force_mut(this: &mut Self) -> &mut T {
+        LazyLock::force(this);
+        LazyLock::get_mut(this).expect("it was forced")
+    }
+
     #[cold]
     fn make(&self) {
         let state = self.state.get();
@@ -391,6 +409,45 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
             }
             State::Poisoned => panic!("gosched: a LazyLock is poisoned: its function has panicked"),
             State::Made(_) => unreachable!("it is completed then"),
+        }
+    }
+}
+
+impl<T, F> LazyLock<T, F> {
+    /// The value if it was made. It doesn't wait. A function and not a method, as
+    /// [`force`](Self::force).
+    ///
+    /// ```
+    /// use gosched::sync::LazyLock;
+    ///
+    /// let word = LazyLock::new(|| "made");
+    /// assert_eq!(LazyLock::get(&word), None);
+    /// assert_eq!(word.len(), 4);
+    /// assert_eq!(LazyLock::get(&word), Some(&"made"));
+    /// ```
+    pub fn get(this: &Self) -> Option<&T> {
+        // SAFETY: completed says that nobody writes any more while `this` is shared.
+        match this.once.is_completed().then(|| unsafe { &*this.state.get() })? {
+            State::Made(value) => Some(value),
+            State::Unused(_) | State::Poisoned => None,
+        }
+    }
+
+    /// [`get`](Self::get) to change the value.
+    ///
+    /// ```
+    /// use gosched::sync::LazyLock;
+    ///
+    /// let mut number = LazyLock::new(|| 1);
+    /// assert_eq!(LazyLock::get_mut(&mut number), None);
+    /// *LazyLock::force_mut(&mut number) += 1;
+    /// *LazyLock::get_mut(&mut number).unwrap() += 1;
+    /// assert_eq!(*number, 3);
+    /// ```
+    pub fn get_mut(this: &mut Self) -> Option<&mut T> {
+        match this.state.get_mut() {
+            State::Made(value) => Some(value),
+            State::Unused(_) | State::Poisoned => None,
         }
     }
 }
@@ -417,11 +474,9 @@ impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
     /// Doesn't make the value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_tuple("LazyLock");
-        // SAFETY: completed says that nobody writes any more.
-        let state = self.once.is_completed().then(|| unsafe { &*self.state.get() });
-        match state {
-            Some(State::Made(value)) => out.field(value),
-            _ => out.field(&format_args!("<uninit>")),
+        match LazyLock::get(self) {
+            Some(value) => out.field(value),
+            None => out.field(&format_args!("<uninit>")),
         };
         out.finish()
     }

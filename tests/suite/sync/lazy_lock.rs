@@ -17,6 +17,7 @@ tests! {
     a_panic_poisons_a_lazy_lock
     a_lazy_lock_is_for_threads
     a_lazy_lock_drops_what_it_has
+    a_lazy_lock_has_its_value_for_its_owner
     a_lazy_lock_shows_what_it_has
 }
 
@@ -96,6 +97,19 @@ fn a_lazy_lock_drops_what_it_has() {
     drop(poisoned);
     // The value may be of a kind that no other thread may have.
     assert_eq!(**LazyLock::new(|| Rc::new(7)), 7);
+}
+
+fn a_lazy_lock_has_its_value_for_its_owner() {
+    let mut lazy = LazyLock::new(|| vec![1]);
+    assert!(LazyLock::get(&lazy).is_none() && LazyLock::get_mut(&mut lazy).is_none());
+    LazyLock::force_mut(&mut lazy).push(2);
+    LazyLock::force_mut(&mut lazy).push(3);
+    LazyLock::get_mut(&mut lazy).unwrap().push(4);
+    assert_eq!(LazyLock::get(&lazy), Some(&vec![1, 2, 3, 4]));
+    let mut poisoned: LazyLock<(), _> = LazyLock::new(|| panic!("expected"));
+    assert_eq!(panics(|| *LazyLock::force_mut(&mut poisoned)), "expected");
+    assert!(panics(|| *LazyLock::force_mut(&mut poisoned)).contains("is poisoned"));
+    assert!(LazyLock::get(&poisoned).is_none() && LazyLock::get_mut(&mut poisoned).is_none());
 }
 
 fn a_lazy_lock_shows_what_it_has() {

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::process::{self, ExitStatus, Output, Stdio};
+use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
 
 use crate::context::Context;
 use crate::goroutine::blocking;
@@ -178,6 +178,36 @@ impl Command {
         drop(must_wait("Command::output"));
         let mut child = self.spawn_for_output()?;
         child.output(&Context::background()).inspect_err(|_| child.end())
+    }
+
+    /// The program. [`std::process::Command::get_program`].
+    pub fn get_program(&self) -> &OsStr {
+        self.inner.get_program()
+    }
+
+    /// The arguments, without the program's name. [`std::process::Command::get_args`].
+    ///
+    /// ```
+    /// use gosched::process::Command;
+    ///
+    /// let mut command = Command::new("ls");
+    /// command.args(["-l", "/"]);
+    /// assert_eq!(command.get_program(), "ls");
+    /// assert!(command.get_args().eq(["-l", "/"]));
+    /// ```
+    pub fn get_args(&self) -> CommandArgs<'_> {
+        self.inner.get_args()
+    }
+
+    /// The variables that were set, or removed: these have no value.
+    /// [`std::process::Command::get_envs`].
+    pub fn get_envs(&self) -> CommandEnvs<'_> {
+        self.inner.get_envs()
+    }
+
+    /// The folder that was set. [`std::process::Command::get_current_dir`].
+    pub fn get_current_dir(&self) -> Option<&Path> {
+        self.inner.get_current_dir()
     }
 
     /// [`spawn`](Self::spawn) with the defaults of [`output`](Self::output) for streams that

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{self, Stdio};
 
 use gosched::context::Context;
@@ -202,7 +203,13 @@ fn a_command_is_what_was_said() {
         command.arg("zero").args(["one", "two"]).arg(OsStr::new("three"));
         command.env("A", "a").envs([("B", "b"), ("C", "c")]).env_remove("A").current_dir("/");
         assert_eq!(text(&mut command), "zero one two three\nb c\n/\n");
+        assert!(command.get_args().skip(2).eq(["zero", "one", "two", "three"]));
+        let vars: Vec<_> = command.get_envs().collect();
+        let set = [("A", None), ("B", Some("b")), ("C", Some("c"))];
+        assert_eq!(vars, set.map(|(name, value)| (OsStr::new(name), value.map(OsStr::new))));
+        assert_eq!(command.get_current_dir(), Some(Path::new("/")));
         let mut command = Command::new("/usr/bin/env");
+        assert_eq!((command.get_program(), command.get_current_dir()), (OsStr::new("/usr/bin/env"), None));
         assert_eq!(text(command.env_clear().env("ONLY", "this")), "ONLY=this\n");
         let mut inner = process::Command::new("sh");
         inner.arg0("another").args(["-c", "echo $0"]);

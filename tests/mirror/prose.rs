@@ -14,8 +14,10 @@ use crate::repository::{absolute, files_below, read};
 
 const TABLE: &str = "tests/mirror/tables/prose.tsv";
 
-const FOLDERS: [&str; 11] =
-    [".ci", ".github", "asm", "benches", "docs", "examples", "include", "macros", "src", "tests", "tools"];
+const FOLDERS: [&str; 12] = [
+    ".ci", ".github", "asm", "benches", "crates", "docs", "examples", "include", "macros", "src", "tests",
+    "tools",
+];
 const FILES: [&str; 7] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.toml", "README.md", "SECURITY.md", "build.rs", "deny.toml"];
 

@@ -79,3 +79,8 @@ pub use tower::tower;
 /// An error of any kind.
 #[cfg(feature = "server")]
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The example of the README is compiled with the others.
+#[cfg(all(doctest, feature = "server", feature = "tower"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -130,8 +130,38 @@ impl Drop for Release<'_> {
     }
 }
 
-/// [`gosched::block_on`] that waits in the read of the future's socket itself.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+/// [`gosched::block_on`] for a future that reads a [`GoschedIo`](crate::GoschedIo), such as a
+/// connection of hyper's: the goroutine itself waits in the socket. With `gosched::block_on` a new
+/// goroutine wakes it each time that it may read again. [`GoschedExecutor`](crate::GoschedExecutor)
+/// runs its tasks by this function, too.
+///
+/// ```
+/// use gosched::go;
+/// use gosched::net::UnixStream;
+/// use gosched_hyper::{GoschedIo, block_on};
+/// use hyper::body::Incoming;
+/// use hyper::server::conn::http1;
+/// use hyper::service::service_fn;
+/// use hyper::{Request, Response};
+///
+/// async fn hello(_: Request<Incoming>) -> hyper::http::Result<Response<String>> {
+///     Response::builder().body("hello".to_owned())
+/// }
+///
+/// gosched::run(|| {
+///     let (ours, theirs) = UnixStream::pair()?;
+///     let connection = http1::Builder::new().serve_connection(GoschedIo::new(ours), service_fn(hello));
+///     let server = go(move || block_on(connection));
+///     drop(theirs);
+///     server.join().unwrap().map_err(std::io::Error::other)
+/// })
+/// .unwrap();
+/// ```
+///
+/// # Panics
+/// As [`gosched::block_on`].
+#[track_caller]
+pub fn block_on<F: Future>(future: F) -> F::Output {
     let driver = Arc::new(Driver {
         state: AtomicU8::new(POLLING),
         unpark: OnceLock::new(),

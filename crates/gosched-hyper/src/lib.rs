@@ -25,7 +25,7 @@
 //!
 //! | feature | what it adds |
 //! | --- | --- |
-//! | none | [`GoschedIo`], [`GoschedExecutor`] and [`GoschedTimer`]: hyper's traits, for code that uses hyper itself |
+//! | none | [`GoschedIo`], [`GoschedExecutor`] and [`GoschedTimer`]: hyper's traits, for code that uses hyper itself; [`block_on`] |
 //! | `server` | `server::serve`, and `server::Server` with limits, timeouts and graceful shutdown |
 //! | `tower` | `tower`: services of tower's, such as axum's `Router` |
 //! | `client` | `client`: hyper-util's client with its pool of connections |
@@ -70,6 +70,7 @@ mod timer;
 #[cfg(feature = "tower")]
 mod tower;
 
+pub use drive::block_on;
 pub use executor::GoschedExecutor;
 pub use io::{GoschedIo, Socket};
 pub use timer::GoschedTimer;

@@ -1,8 +1,7 @@
-//! Code that the programs here share: two adapters to copy, and a server.
+//! Code that the programs here share: an adapter to copy, and a server.
 
 #![forbid(unsafe_code)]
 
-pub mod hyper;
 pub mod server;
 pub mod ureq_transport;
 

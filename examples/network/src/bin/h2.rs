@@ -14,7 +14,8 @@ use std::time::Duration;
 use gosched::context::Context;
 use gosched::net::{TcpListener, TcpStream};
 use gosched::sync::{Barrier, err_group};
-use gosched::{block_on, go};
+use gosched::go;
+use gosched_hyper::{GoschedExecutor, GoschedIo, GoschedTimer, block_on};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self as client, SendRequest};
@@ -22,7 +23,6 @@ use hyper::server::conn::http2 as server;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use network::Failure;
-use network::hyper::{Goroutines, Socket};
 
 /// The number of requests at once.
 const AT_ONCE: usize = 100;
@@ -81,9 +81,9 @@ fn converse(stream: TcpStream) -> Result<(), Failure> {
     stream.set_nodelay(true)?;
     let all_here = Arc::new(Barrier::new(AT_ONCE));
     let service = service_fn(move |request| answer(request, all_here.clone()));
-    let mut builder = server::Builder::new(Goroutines);
-    builder.timer(Goroutines).keep_alive_interval(KEEP_ALIVE);
-    Ok(block_on(builder.serve_connection(Socket::new(stream), service))?)
+    let mut builder = server::Builder::new(GoschedExecutor::new());
+    builder.timer(GoschedTimer::new()).keep_alive_interval(KEEP_ALIVE);
+    Ok(block_on(builder.serve_connection(GoschedIo::new(stream), service))?)
 }
 
 /// Answers a request with its body, reversed.
@@ -104,13 +104,13 @@ fn connect(
 ) -> Result<(SendRequest<Full<Bytes>>, Connection), Failure> {
     let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
-    let mut builder = client::Builder::new(Goroutines);
+    let mut builder = client::Builder::new(GoschedExecutor::new());
     builder
-        .timer(Goroutines)
+        .timer(GoschedTimer::new())
         .keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(patience)
         .keep_alive_while_idle(true);
-    let (sender, connection) = block_on(builder.handshake(Socket::new(stream)))?;
+    let (sender, connection) = block_on(builder.handshake(GoschedIo::new(stream)))?;
     Ok((sender, go(|| block_on(connection))))
 }
 

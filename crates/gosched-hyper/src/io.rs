@@ -20,6 +20,10 @@ use crate::drive::{self, Source, Task, lock};
 /// The most bytes that one read takes.
 const CHUNK: usize = 8 << 10;
 
+/// The most bytes that are copied into one buffer rather than written from several, as the kernel
+/// takes longer for those: a head, and a short body.
+const FLAT: usize = 512;
+
 /// The owner of a socket's descriptor: std's `TcpStream`, `UnixStream`, and whatever else has a
 /// descriptor and is read and written by reference. `GoschedIo<TcpStream>` is made from a
 /// [`gosched::net::TcpStream`], a `Pollable` of std's type.
@@ -50,10 +54,19 @@ where
 
     fn write_now(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut this = self;
-        retried(|| match bufs {
-            [buf] => this.write(buf),
-            _ => this.write_vectored(bufs),
-        })
+        if let [buf] = bufs {
+            return retried(|| this.write(buf));
+        }
+        let mut flat = [0; FLAT];
+        let mut left = &mut flat[..];
+        // Fails if they are too long together.
+        match bufs.iter().try_for_each(|buf| left.write_all(buf)) {
+            Ok(()) => {
+                let len = FLAT - left.len();
+                retried(|| this.write(&flat[..len]))
+            }
+            Err(_) => retried(|| this.write_vectored(bufs)),
+        }
     }
 
     fn read_waiting(stream: &Pollable<T>, ctx: &context::Context, buf: &mut [u8]) -> io::Result<usize> {

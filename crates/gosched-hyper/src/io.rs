@@ -130,18 +130,27 @@ pub struct GoschedIo<T: Socket> {
     reading: Arc<Reading<T>>,
     /// Made when a write first has to wait.
     writing: Option<Arc<Writing<T>>>,
+    /// Whether the socket is closed when this is dropped.
+    closes: bool,
 }
 
 impl<T: Socket> GoschedIo<T> {
     /// Wraps a socket, which nothing else may read.
     pub fn new(stream: Pollable<T>) -> Self {
         let reading = Reading { stream: Arc::new(stream), inbox: Mutex::new(Inbox::new()) };
-        GoschedIo { reading: Arc::new(reading), writing: None }
+        GoschedIo { reading: Arc::new(reading), writing: None, closes: true }
     }
 
     /// The socket. A read from it takes bytes that hyper would have read.
     pub fn stream(&self) -> &Pollable<T> {
         &self.reading.stream
+    }
+
+    /// Returns the socket, and the bytes that were read ahead. No task may use it meanwhile.
+    pub fn into_parts(mut self) -> (Arc<Pollable<T>>, Vec<u8>) {
+        self.closes = false;
+        let inbox = lock(&self.reading.inbox);
+        (self.reading.stream.clone(), inbox.bytes[inbox.start..inbox.end].to_vec())
     }
 
     /// Writes, or registers the task's waker.
@@ -173,7 +182,9 @@ impl<T: Socket> From<Pollable<T>> for GoschedIo<T> {
 impl<T: Socket> Drop for GoschedIo<T> {
     /// Ends the waits of goroutines that still have the stream: nobody needs their results.
     fn drop(&mut self) {
-        self.reading.stream.close();
+        if self.closes {
+            self.reading.stream.close();
+        }
     }
 }
 

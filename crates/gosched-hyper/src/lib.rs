@@ -37,7 +37,7 @@
 //! - Futures that need tokio itself, such as `tokio::time::sleep` or tower-http's `TimeoutLayer`, need
 //!   [gosched's feature `tokio`](https://docs.rs/gosched/latest/gosched/tokio/index.html), too.
 //! - axum's features `tokio` and `ws` need a tokio runtime. With `default-features = false` and what
-//!   else you use, axum builds without.
+//!   else you use, axum builds without. gosched-tungstenite's `upgrade` is in place of `ws`.
 //!
 //! # TLS
 //!

@@ -33,6 +33,8 @@
 //! .unwrap();
 //! ```
 //!
+//! The feature `hyper` adds `upgrade`, for handlers of gosched-hyper's servers, such as axum's.
+//!
 //! # How it works
 //!
 //! tungstenite's state of the connection is behind a mutex, which no goroutine holds while it waits
@@ -46,14 +48,20 @@
 // | --- | --- |
 // | `lib.rs` | `WebSocket`, its halves |
 // | `connection.rs` | what the halves share: waiting for bytes, and for room |
+// | `handshake.rs` | accepting and connecting |
+// | `upgrade.rs` | WebSockets of HTTP servers |
 // | `stream.rs` | the stream that tungstenite reads and writes |
 
 mod connection;
 mod handshake;
 mod stream;
+#[cfg(feature = "hyper")]
+mod upgrade;
 
 pub use stream::Socket;
 pub use tungstenite;
+#[cfg(feature = "hyper")]
+pub use upgrade::upgrade;
 
 use std::fmt;
 use std::net::TcpStream;
@@ -105,12 +113,12 @@ impl<T: Socket> WebSocket<T> {
     /// # Panics
     /// If the configuration is invalid, as tungstenite's functions do.
     pub fn from_raw_socket(
-        stream: Pollable<T>,
+        stream: impl Into<Arc<Pollable<T>>>,
         role: Role,
         config: Option<WebSocketConfig>,
         read: Vec<u8>,
     ) -> Self {
-        let stream = Arc::new(stream);
+        let stream = stream.into();
         let inner = stream::Stream::new(stream.clone());
         let socket = tungstenite::WebSocket::from_partially_read(inner, read, role, config);
         WebSocket(Arc::new(Connection::new(stream, socket, role)))

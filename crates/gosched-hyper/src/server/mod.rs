@@ -34,13 +34,14 @@ use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
+use hyper::upgrade::Upgraded;
 use hyper::{Request, Response};
 use hyper_util::server::conn::auto;
 use rustix::io::Errno;
 
 use crate::server::connection::Ends;
 use crate::server::phase::{Limits, Phases, Reporting, Watched};
-use crate::{BoxError, GoschedExecutor, GoschedIo, GoschedTimer};
+use crate::{BoxError, GoschedExecutor, GoschedIo, GoschedTimer, Socket};
 
 pub use listener::Listener;
 
@@ -495,6 +496,26 @@ impl<A> Peer<A> {
     pub fn context(&self) -> &Context {
         &self.ctx
     }
+}
+
+/// Takes the socket out of a connection that [`serve`] has upgraded, and the bytes that were read
+/// behind the request. `T` is std's type: `TcpStream` or `UnixStream`. gosched-tungstenite makes
+/// WebSockets by it.
+///
+/// # Errors
+/// Returns the connection if it hasn't such a socket below: it is of HTTP/2, has TLS, or another
+/// server has it.
+pub fn downcast<T: Socket>(upgraded: Upgraded) -> Result<(Arc<Pollable<T>>, Vec<u8>), Upgraded> {
+    let (io, behind) = match auto::upgrade::downcast::<Watched<GoschedIo<T>>>(upgraded) {
+        Ok(parts) => (parts.io, parts.read_buf),
+        // Of a server of HTTP/1 alone.
+        Err(upgraded) => {
+            let parts = upgraded.downcast::<Watched<GoschedIo<T>>>()?;
+            (parts.io, parts.read_buf)
+        }
+    };
+    let (stream, ahead) = io.io.into_parts();
+    Ok((stream, [&behind[..], &ahead].concat()))
 }
 
 /// The place of one connection, which the next one gets when it is dropped.

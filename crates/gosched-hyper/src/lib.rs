@@ -34,6 +34,9 @@
 //!
 //! - A handler that waits as goroutines do isn't dropped when its client has gone: nothing polls the
 //!   connection meanwhile. A handler that waits in a future is dropped, as with tokio.
+//! - For the same reason a handler or a layer of HTTP/1 must not wait for the request's body as
+//!   goroutines do, for instance by a `block_on` of the next layer: nothing would read the body.
+//!   `.await` it, and put a `time::timeout` around what comes after.
 //! - Futures that need tokio itself, such as `tokio::time::sleep` or tower-http's `TimeoutLayer`, need
 //!   [gosched's feature `tokio`](https://docs.rs/gosched/latest/gosched/tokio/index.html), too.
 //! - axum's features `tokio` and `ws` need a tokio runtime. With `default-features = false` and what

@@ -10,6 +10,7 @@
 
 use std::env;
 use std::io;
+use std::time::Duration;
 
 use gosched::chan::broadcast::{self, RecvContextError};
 use gosched::context::Context;
@@ -36,23 +37,27 @@ fn main() -> io::Result<()> {
         let listener = TcpListener::bind(addr.as_str())?;
         println!("ws://{}/", listener.local_addr()?);
         let (lines, _) = broadcast::channel(LINES);
-        loop {
-            let Ok((stream, _)) = ctx.with(&listener).accept() else { return Ok(()) };
-            let (ctx, lines) = (ctx.clone(), lines.clone());
-            go(move || converse(&ctx, stream, lines));
-        }
+        scope(|s| {
+            while let Ok((stream, _)) = ctx.with(&listener).accept() {
+                let (ctx, lines) = (&ctx, &lines);
+                s.go(move || converse(ctx, stream, lines));
+            }
+        }); // which waits until the clients have their close frames
+        Ok(())
     })
 }
 
 /// Receives the lines of a client, and sends it the lines of all, until it has gone.
-fn converse(ctx: &Context, stream: TcpStream, lines: Lines) -> Result<()> {
+fn converse(ctx: &Context, stream: TcpStream, lines: &Lines) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut others = lines.subscribe();
-    let (sender, receiver) = WebSocket::accept(stream)?.split();
+    stream.set_write_timeout(Some(Duration::from_secs(10)))?;
+    let Ok(socket) = ctx.run(|| WebSocket::accept(stream)) else { return Ok(()) };
+    let (sender, receiver) = socket?.split();
     let (ctx, cancel) = ctx.with_cancel();
     scope(|s| {
         s.go(|| send(&ctx, &mut others, &sender));
-        let result = receive(&ctx, &receiver, &lines);
+        let result = receive(&ctx, &receiver, lines);
         cancel.cancel();
         result
     })

@@ -217,11 +217,13 @@ struct AnyCrate;
 
 #[cfg(feature = "macros")]
 pub use attributes::{main, test};
+pub use context::shield;
 pub use goroutine::{
-    AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, PanicMode, Scope,
-    ScopedJoinHandle, block_on, blocking, check, go, goexit, goid, gomaxprocs, labels, lock_os_thread,
-    num_goroutine, run, scope, set_default_gomaxprocs, set_default_shared_locals, set_default_stack_size,
-    set_gomaxprocs, set_max_detached, set_panic_mode, try_goid, yield_now,
+    AbortHandle, AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, JoinSet,
+    OsThreadLock, PanicMode, Scope, ScopedJoinHandle, ScopedValue, block_on, blocking, check, go, goexit,
+    goid, gomaxprocs, labels, lock_os_thread, num_goroutine, run, scope, set_default_gomaxprocs,
+    set_default_shared_locals, set_default_stack_size, set_gomaxprocs, set_max_detached, set_panic_mode,
+    try_goid, try_scope, yield_now,
 };
 pub use raw::{netpoll, proc, sema, sigqueue};
 #[cfg(feature = "std")]

@@ -29,8 +29,8 @@
 //! ```
 //!
 //! `default(timeout)` in [`select!`](crate::select) limits a wait, and so do
-//! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. (There is no `timeout` for
-//! any function: code in the middle of something can't be stopped from outside.)
+//! [`recv_timeout`](crate::chan::Receiver::recv_timeout) and its like. [`timeout`] limits any
+//! code.
 //!
 //! A wait is never too short. It may be longer, because the goroutine needs a free P. A time that
 //! has passed counts as now. A time beyond the end of the clock, 292 years after the machine's
@@ -41,18 +41,21 @@
 //! [`blocking`](crate::blocking), that is impossible, and these functions panic. Stopping or
 //! dropping a timer works anywhere.
 
+use std::error::Error;
 use std::ffi::c_void;
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
+use crate::context::{Context, end_of_run};
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, Inherited, begin_timer, cancel_timer, end_timer, fire_timer, instant_now, must_wait, nanos, point,
-    set_timer, throw, tsan, until, when,
+    self, Inherited, begin_timer, cancel_timer, end_timer, end_with_run, fire_timer, instant_now, must_run,
+    must_wait, nanos, outside_of_run, point, set_timer, throw, tsan, until, when,
 };
 
 /// Returns the time, as [`Instant::now`] does. In an [exploration](crate::explore) and in
@@ -88,7 +91,18 @@ pub fn now() -> Instant {
 /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[track_caller]
 pub fn sleep(d: Duration) {
-    let _guest = must_wait("time::sleep");
+    sleep_for(d, "time::sleep");
+}
+
+/// [`sleep`], in the name of `what`.
+#[track_caller]
+fn sleep_for(d: Duration, what: &str) {
+    let _guest = must_wait(what);
+    if let Some(over) = end_of_run() {
+        // No value is ever sent: the channel is closed, or the time is over.
+        let _ = outside_of_run(|| over.recv_timeout(d));
+        return end_with_run();
+    }
     // SAFETY: must_wait has checked that this is a goroutine with a P, or made it one. Nothing here
     // comes from a thread-local, and a goroutine that shares thread-locals has promised to keep
     // none where it can park.
@@ -114,9 +128,75 @@ pub fn sleep(d: Duration) {
 /// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run).
 #[track_caller]
 pub fn sleep_until(deadline: Instant) {
-    let _guest = must_wait("time::sleep_until");
-    // SAFETY: as in sleep.
-    unsafe { runtime::time_sleep(nanos(until(deadline))) }
+    sleep_for(until(deadline), "time::sleep_until");
+}
+
+/// Calls `f`, and ends its waits when `d` is over: [`Context::run`] with a deadline. In the wait
+/// that is in progress then, or in the next one, `f` unwinds to this call. But a read, a write, an
+/// accept or a wait for a child that is in progress then returns an error to `f`, of which
+/// [`ContextError::of`](crate::context::ContextError::of) says `DeadlineExceeded`. If `f` returns
+/// that error, the result is `Ok(Err(error))`. [`Context::run`] has a table of all waits. Nobody
+/// else has an equal of it for blocking code; in `async` code it is tokio's `timeout`.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::chan::{Receiver, never};
+/// use gosched::time;
+///
+/// /// Knows nothing of limits.
+/// fn first(numbers: &Receiver<u32>) -> u32 {
+///     numbers.recv().unwrap()
+/// }
+///
+/// gosched::run(|| {
+///     let late = time::timeout(Duration::from_millis(1), || first(&never()));
+///     assert_eq!(late, Err(time::Elapsed));
+///     let in_time = time::timeout(Duration::from_secs(3600), || 6 * 7);
+///     assert_eq!(in_time, Ok(42));
+/// });
+/// ```
+///
+/// # Errors
+/// If `f` has unwound because `d` was over. If `f` returns, its value counts, however late it is,
+/// and also if it is the error of a wait that was ended.
+///
+/// # Panics
+/// As `f` does. If it is called inside [`blocking`](crate::blocking), or before the first
+/// [`run`](crate::run).
+#[track_caller]
+pub fn timeout<T>(d: Duration, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
+    let (ctx, _cancel) = Context::background().with_timeout(d);
+    ctx.run(f).map_err(|_| Elapsed)
+}
+
+/// The error of [`timeout`]: its time is over.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::time::{self, Elapsed};
+///
+/// gosched::run(|| {
+///     let slept = time::timeout(Duration::from_millis(1), || time::sleep(Duration::from_secs(3600)));
+///     assert_eq!(slept.unwrap_err().to_string(), "deadline has elapsed");
+///     assert_eq!(slept, Err(Elapsed));
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("deadline has elapsed")
+    }
+}
+
+impl Error for Elapsed {}
+
+/// [`ErrorKind::TimedOut`], as tokio's.
+impl From<Elapsed> for io::Error {
+    fn from(elapsed: Elapsed) -> Self {
+        io::Error::new(ErrorKind::TimedOut, elapsed)
+    }
 }
 
 /// A channel that gets the time once, when `d` is over. It isn't closed then: a second receive
@@ -168,7 +248,7 @@ pub fn after(d: Duration) -> Receiver<Instant> {
 ///     assert!(timer.reset(Duration::from_millis(1)));
 ///     select! {
 ///         recv(rx) -> _ => unreachable!(),
-///         recv(timer.c()) -> time => drop(time.unwrap()),
+///         recv(timer.c()) -> time => assert!(time.is_ok()),
 ///     }
 ///     assert!(!timer.stop(), "it has fired");
 /// });
@@ -241,7 +321,7 @@ impl Timer {
     #[track_caller]
     pub fn after_func(d: Duration, f: impl Fn() + Send + Sync + 'static) -> Self {
         let f = Arc::new(Function { f: Box::new(f), created_at: Location::caller() });
-        let _guest = must_wait("time::Timer::after_func");
+        let _guest = must_run("time::Timer::after_func");
         tsan::release(Arc::as_ptr(&f));
         let t = begin_timer(when(nanos(d)), 0, go_func, Arc::as_ptr(&f).cast_mut().cast());
         Timer { kind: Kind::Function { t, f } }
@@ -312,7 +392,7 @@ impl Timer {
     #[track_caller]
     pub fn reset(&self, d: Duration) -> bool {
         point("reset");
-        let _guest = must_wait("time::Timer::reset");
+        let _guest = must_run("time::Timer::reset");
         match &self.kind {
             Kind::Channel(c) => c.reset_timer(when(nanos(d)), 0),
             Kind::Function { t, f } => {
@@ -474,7 +554,7 @@ impl Ticker {
     #[track_caller]
     pub fn reset(&self, d: Duration) {
         let period = interval(d, "Ticker::reset");
-        let _guest = must_wait("time::Ticker::reset");
+        let _guest = must_run("time::Ticker::reset");
         self.c.reset_timer(when(period), period);
     }
 }

@@ -101,12 +101,15 @@ mod types {
         WithMut "context::WithMut<'static, T>" invariant;
         /// The result comes out of it once.
         JoinHandle "JoinHandle<T>" covariant;
+        /// It is borrowed mutably to take a goroutine in.
+        JoinSet "JoinSet<T>" covariant;
         /// It has the handle.
         JoinFuture "JoinFuture<T>" covariant;
         /// The result comes out of it once.
         ScopedJoinHandle "ScopedJoinHandle<'static, T>" covariant;
         /// It makes values, and clones the current one.
         GoroutineLocal "GoroutineLocal<T>" invariant;
+        ScopedValue "ScopedValue<T>" invariant;
         /// Values go in, for the iterator.
         Yielder "iter::Yielder<'static, T>" invariant;
         /// Values only come out of it. But the type has the cell that they come through; and a `T`

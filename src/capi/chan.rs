@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::capi::caller::null;
 use crate::runtime::{
-    Chosen, Hchan, MAX_ALIGN, Received, Scase, Sent, Type, chanrecv, chansend, closechan, freechan, guest,
-    makechan, misuse, selectgo, with_room,
+    Block, Chosen, Hchan, MAX_ALIGN, Received, Scase, Sent, Type, chanrecv, chansend, closechan, freechan,
+    guest, makechan, misuse, selectgo, with_room,
 };
 
 /// A channel of values of one size: Go's `chan`. Any number of goroutines and threads may use one
@@ -261,12 +261,12 @@ unsafe extern "C" fn gosched_chan_send_impl(chan: Option<NonNull<Hchan>>, elem: 
     need_value(chan, elem, "gosched_chan_send");
     // SAFETY: `elem` is a value of the channel's size, which is its type; the channel isn't freed
     // meanwhile.
-    let sent = unsafe { chansend(chan, elem, true) };
+    let sent = unsafe { chansend(chan, elem, Block::Yes) };
     if sent == Sent::Full
         && let Some(_guest) = guest()
     {
         // SAFETY: as above; the value wasn't sent.
-        return unsafe { chansend(chan, elem, true) }.into();
+        return unsafe { chansend(chan, elem, Block::Yes) }.into();
     }
     sent.into()
 }
@@ -278,20 +278,20 @@ unsafe extern "C" fn gosched_chan_try_send_impl(
 ) -> OpResult {
     need_value(chan, elem, "gosched_chan_try_send");
     // SAFETY: as in gosched_chan_send_impl.
-    unsafe { chansend(chan, elem, false) }.into()
+    unsafe { chansend(chan, elem, Block::No) }.into()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
     // SAFETY: `elem` is NULL or a place for a value of the channel's size; the channel isn't freed
     // meanwhile.
-    let received = unsafe { chanrecv(chan, elem, true) };
+    let received = unsafe { chanrecv(chan, elem, Block::Yes) };
     if received == Received::Empty
         && let Some(_guest) = guest()
     {
         // SAFETY: `elem` is NULL or a place for a value of the channel's size; the channel isn't
         // freed meanwhile.
-        return unsafe { chanrecv(chan, elem, true) }.into();
+        return unsafe { chanrecv(chan, elem, Block::Yes) }.into();
     }
     received.into()
 }
@@ -299,7 +299,7 @@ unsafe extern "C" fn gosched_chan_recv_impl(chan: Option<NonNull<Hchan>>, elem: 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_chan_try_recv_impl(chan: Option<NonNull<Hchan>>, elem: *mut c_void) -> OpResult {
     // SAFETY: as in gosched_chan_recv_impl.
-    unsafe { chanrecv(chan, elem, false) }.into()
+    unsafe { chanrecv(chan, elem, Block::No) }.into()
 }
 
 #[unsafe(no_mangle)]

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::chan::{RecvError, SendError, TryRecvError, TrySendError};
 use crate::runtime::{
-    Hchan, MAX_ALIGN, Received, Sent, Type, Woken, as_goroutine, chancap, chanlen, chanrecv, chansend,
-    chansend_unwoken, closechan, freechan, is_closed, makechan, makechan_growing,
+    Block, Hchan, MAX_ALIGN, Received, Sent, Type, Woken, chancap, chanlen, chanrecv, chansend,
+    chansend_unwoken, closechan, end_with_run, freechan, in_run, is_closed, makechan, makechan_growing,
+    must_wait,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
@@ -173,10 +174,14 @@ impl<T> Sender<T> {
     pub fn send(&self, mut value: T) -> Result<(), SendError<T>> {
         let at = &raw mut value;
         // SAFETY: there is a value, which is forgotten below if it was sent.
-        let mut sent = unsafe { self.send_at(at, true) };
+        let mut sent = unsafe { self.send_at(at, Block::UnlessInRun) };
         if sent == Sent::Full {
             // SAFETY: there is a value, which is forgotten below if it was sent.
-            sent = as_goroutine("send", || unsafe { self.send_at(at, true) });
+            sent = unsafe { self.wait_to_send(at) };
+        }
+        if sent == Sent::Closed {
+            // Perhaps by the end of the run, which has ended the receivers first.
+            end_with_run();
         }
         if sent == Sent::Done {
             mem::forget(value);
@@ -190,9 +195,24 @@ impl<T> Sender<T> {
     /// # Safety
     /// There is a value; if the result is `Done`, it is gone.
     #[inline(always)]
-    pub(crate) unsafe fn send_at(&self, value: *mut T, wait: bool) -> Sent {
+    pub(crate) unsafe fn send_at(&self, value: *mut T, block: Block) -> Sent {
         // SAFETY: elem is a T as the channel carries it; self keeps the channel.
-        unsafe { Elem::send(value, |elem| chansend(Some(self.c), elem, wait)) }
+        unsafe { Elem::send(value, |elem| chansend(Some(self.c), elem, block)) }
+    }
+
+    /// The wait of a send on a thread that isn't a goroutine's, or in a run of a context.
+    ///
+    /// # Safety
+    /// As [`send_at`](Self::send_at).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn wait_to_send(&self, value: *mut T) -> Sent {
+        let _guest = must_wait("send");
+        // SAFETY: as the caller says.
+        unsafe {
+            if in_run() { self.send_at_unless(value, &never()) } else { self.send_at(value, Block::Yes) }
+        }
     }
 
     /// Sends a value if that needs no wait. Go's `select` with a send and a `default`.
@@ -201,7 +221,7 @@ impl<T> Sender<T> {
     /// If the channel is full, or closed; the value is in the error.
     pub fn try_send(&self, mut value: T) -> Result<(), TrySendError<T>> {
         // SAFETY: as in send.
-        match unsafe { self.send_at(&raw mut value, false) } {
+        match unsafe { self.send_at(&raw mut value, Block::No) } {
             Sent::Done => {
                 mem::forget(value);
                 Ok(())
@@ -287,10 +307,14 @@ impl<T> Receiver<T> {
         let mut place = MaybeUninit::<T>::uninit();
         let at = place.as_mut_ptr();
         // SAFETY: a place for a value.
-        let mut received = unsafe { self.recv_at(at, true) };
+        let mut received = unsafe { self.recv_at(at, Block::UnlessInRun) };
         if received == Received::Empty {
             // SAFETY: `at` is a place for a value.
-            received = as_goroutine("recv", || unsafe { self.recv_at(at, true) });
+            received = unsafe { self.wait_to_receive(at) };
+        }
+        if received == Received::Closed {
+            // Perhaps by the end of the run, which has ended the senders first.
+            end_with_run();
         }
         // SAFETY: Done says that there is a value, which is moved out.
         if received == Received::Done { Ok(unsafe { at.read() }) } else { Err(RecvError) }
@@ -301,9 +325,24 @@ impl<T> Receiver<T> {
     /// # Safety
     /// `place` is a place for a value; if the result is `Done`, it holds one.
     #[inline(always)]
-    pub(crate) unsafe fn recv_at(&self, place: *mut T, wait: bool) -> Received {
+    pub(crate) unsafe fn recv_at(&self, place: *mut T, block: Block) -> Received {
         // SAFETY: elem is a place for a T as the channel carries it; this handle keeps the channel.
-        unsafe { Elem::recv(place, |elem| chanrecv(self.c, elem, wait)) }
+        unsafe { Elem::recv(place, |elem| chanrecv(self.c, elem, block)) }
+    }
+
+    /// The wait of a receive on a thread that isn't a goroutine's, or in a run of a context.
+    ///
+    /// # Safety
+    /// As [`recv_at`](Self::recv_at).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn wait_to_receive(&self, place: *mut T) -> Received {
+        let _guest = must_wait("recv");
+        // SAFETY: as the caller says.
+        unsafe {
+            if in_run() { self.recv_at_unless(place, &never()) } else { self.recv_at(place, Block::Yes) }
+        }
     }
 
     /// Receives a value if that needs no wait. Go's `select` with a receive and a `default`.
@@ -313,7 +352,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let mut place = MaybeUninit::<T>::uninit();
         // SAFETY: a place for a value.
-        match unsafe { self.recv_at(place.as_mut_ptr(), false) } {
+        match unsafe { self.recv_at(place.as_mut_ptr(), Block::No) } {
             // SAFETY: Done says that there is a value, which is moved out.
             Received::Done => Ok(unsafe { place.as_ptr().read() }),
             Received::Closed => Err(TryRecvError::Disconnected),

@@ -11,7 +11,8 @@ use std::sync::mpsc::{RecvError, SendError};
 
 use crate::chan::handles::Elem;
 use crate::chan::{Receiver, Sender};
-use crate::runtime::{Chosen, Hchan, How, Scase, as_goroutine, selectgo1};
+use crate::context::end_of_run;
+use crate::runtime::{Block, Chosen, Hchan, How, Scase, end_with_run, must_wait, selectgo1, unwind_to_run};
 
 /// Waits until one of several channel operations can be done, and does it.
 ///
@@ -483,24 +484,59 @@ fn choose<const N: usize>(arms: [RawArm<'_>; N], wait: bool, in_order: bool) -> 
         }
         *i += 1;
     }
+    let block = if wait { Block::UnlessInRun } else { Block::No };
     // SAFETY: the first `nsends` cases are sends, whose places hold a value if they have a channel;
     // the others are places for one, all of their channels' types. The arms borrow the handles,
     // which keep the channels.
-    let mut select =
-        || unsafe { selectgo1(&scases, order.as_flattened_mut(), nsends, How::new(wait, in_order)) };
-    let mut chosen = select();
+    let mut chosen =
+        unsafe { selectgo1(&scases, order.as_flattened_mut(), nsends, How::new(block, in_order)) };
     if wait && matches!(chosen, Chosen::None) {
-        chosen = as_goroutine("select", select);
+        // SAFETY: as above. Nothing was done.
+        chosen = unsafe { wait_to_choose(&scases, order.as_flattened_mut(), nsends, in_order) };
     }
     let (i, outcome) = match chosen {
         Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
         Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
         Chosen::None => return false,
     };
+    if wait && matches!(outcome, Outcome::Closed) {
+        // Perhaps by the end of the run, which has ended the other side first.
+        end_with_run();
+    }
     if let Some(cell) = outcomes[i] {
         cell.set(outcome);
     }
     true
+}
+
+/// The wait of a select on a thread that isn't a goroutine's, or in a run of a context.
+///
+/// # Safety
+/// As [`selectgo1`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) unsafe fn wait_to_choose(
+    scases: &[Scase],
+    order: &mut [u16],
+    nsends: usize,
+    in_order: bool,
+) -> Chosen {
+    let _guest = must_wait("select");
+    let how = How::new(Block::Yes, in_order);
+    let Some(over) = end_of_run() else {
+        // SAFETY: as the caller says.
+        return unsafe { selectgo1(scases, order, nsends, how) };
+    };
+    let n = scases.len();
+    let scases = [scases, &[Scase { c: over.c, elem: ptr::null_mut() }]].concat();
+    let mut order = [&order[..n], &vec![n as u16; n + 2]].concat();
+    // SAFETY: as the caller says; the last case is a receive from a channel without values, which
+    // `over` keeps. `order` has two numbers for each case.
+    match unsafe { selectgo1(&scases, &mut order, nsends, how) } {
+        Chosen::RecvClosed(i) if i == n => unwind_to_run(),
+        chosen => chosen,
+    }
 }
 
 /// The argument of `recv` in a [`select!`](crate::select): a receiver, or an `Option` of one.

@@ -7,9 +7,13 @@ use std::ptr::NonNull;
 use std::sync::mpsc::{RecvError, SendError};
 use std::time::{Duration, Instant};
 
-use crate::chan::select_macro::{Outcome, Slot};
+use crate::chan::select_macro::{Outcome, Slot, wait_to_choose};
 use crate::chan::{Receiver, Sender, deadline};
-use crate::runtime::{Chosen, Hchan, How, Scase, block, must_wait, selectgo1, until};
+use crate::context::end_of_run;
+use crate::runtime::{
+    Block, Chosen, Hchan, How, Scase, block, end_with_run, must_wait, outside_of_run, selectgo1, until,
+    unwind_to_run,
+};
 
 /// A set of channel operations that is made at run time. Each call does one of them. Go's
 /// `reflect.Select`.
@@ -275,12 +279,7 @@ impl<'a> Select<'a> {
     /// [`run`](crate::run).
     #[track_caller]
     pub fn select(&mut self) -> Selected<'_, 'a> {
-        let mut chosen = self.choose(true, None);
-        if chosen.is_none() {
-            let _guest = must_wait("select");
-            chosen = self.choose(true, None);
-        }
-        let Some((index, outcome)) = chosen else { unreachable!("a goroutine waits") };
+        let Some((index, outcome)) = self.choose(true, None) else { unreachable!("a goroutine waits") };
         Selected { select: self, index, outcome }
     }
 
@@ -313,10 +312,7 @@ impl<'a> Select<'a> {
         let (index, outcome) = match self.choose(false, None) {
             Some(chosen) => chosen,
             None if timeout.is_zero() => return None,
-            None => {
-                let _guest = must_wait("select");
-                self.choose(true, Some(&deadline(timeout)))?
-            }
+            None => self.choose(true, Some(&deadline(timeout)))?,
         };
         Some(Selected { select: self, index, outcome })
     }
@@ -335,6 +331,10 @@ impl<'a> Select<'a> {
     #[track_caller]
     pub fn wait_forever(self) -> ! {
         let _guest = must_wait("select");
+        if let Some(over) = end_of_run() {
+            let _ = outside_of_run(|| over.recv());
+            unwind_to_run();
+        }
         // SAFETY: must_wait has returned, so this is a goroutine.
         unsafe { block() };
         unreachable!("a select without operations has ended")
@@ -342,6 +342,7 @@ impl<'a> Select<'a> {
 
     /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has
     /// a value.
+    #[track_caller]
     fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
         // A `Selected` that was forgotten may have left a value: no receive may write over it.
         self.arms.iter_mut().filter(|arm| !arm.sends).for_each(DynArm::clear);
@@ -361,15 +362,24 @@ impl<'a> Select<'a> {
                 order[indices.len()] = indices.len() as u16;
             }
         }
+        let block = if wait { Block::UnlessInRun } else { Block::No };
         // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the
         // others are places, or null, for values of their channels' types. The handles are borrowed
         // for 'a, and keep the channels. `order` has two numbers for each case.
-        let (i, outcome) =
-            match unsafe { selectgo1(&scases, &mut order, nsends, How::new(wait, self.biased)) } {
-                Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
-                Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
-                Chosen::None => return None,
-            };
+        let mut chosen = unsafe { selectgo1(&scases, &mut order, nsends, How::new(block, self.biased)) };
+        if wait && chosen == Chosen::None {
+            // SAFETY: as above. Nothing was done.
+            chosen = unsafe { wait_to_choose(&scases, &mut order, nsends, self.biased) };
+        }
+        let (i, outcome) = match chosen {
+            Chosen::Sent(i) | Chosen::Received(i) => (i, Outcome::Done),
+            Chosen::SendClosed(i) | Chosen::RecvClosed(i) => (i, Outcome::Closed),
+            Chosen::None => return None,
+        };
+        if wait && outcome == Outcome::Closed {
+            // Perhaps by the end of the run, which has ended the other side first.
+            end_with_run();
+        }
         if i == indices.len() {
             return None; // the deadline
         }

@@ -14,7 +14,8 @@ use crate::chan::handles::Elem;
 use crate::chan::select_macro::{Outcome, Place, RawArm};
 use crate::chan::{Receiver, RecvArm, Sender, arms};
 use crate::runtime::{
-    Feeds, Hchan, Received, Sent, Type, cancel_chan, make_timer_chan, must_wait, nanos, set_chan, until, when,
+    Block, Feeds, Hchan, Received, Sent, Type, cancel_chan, end_with_run, make_timer_chan, must_run, nanos,
+    set_chan, until, when,
 };
 
 /// Why a [`send_timeout`](Sender::send_timeout) failed; the value is in it.
@@ -128,7 +129,7 @@ impl<T> Receiver<T> {
     #[track_caller]
     fn made_by_timer(what: &str, elem: &'static Type, when: i64, period: i64, feeds: Feeds) -> Self {
         let made = {
-            let _guest = must_wait(what);
+            let _guest = must_run(what);
             make_timer_chan(elem, when, period, feeds)
         };
         match made {
@@ -163,7 +164,7 @@ impl<T> Receiver<T> {
         let mut place = MaybeUninit::<T>::uninit();
         let at = place.as_mut_ptr();
         // SAFETY: a place for a value.
-        let mut received = unsafe { self.recv_at(at, false) };
+        let mut received = unsafe { self.recv_at(at, Block::No) };
         if received == Received::Empty && !timeout.is_zero() {
             let over = deadline_of("recv_timeout", timeout);
             // SAFETY: `at` is a place for a value.
@@ -172,7 +173,10 @@ impl<T> Receiver<T> {
         match received {
             // SAFETY: Done says that there is a value, which is moved out.
             Received::Done => Ok(unsafe { at.read() }),
-            Received::Closed => Err(RecvTimeoutError::Disconnected),
+            Received::Closed => {
+                end_with_run(); // As in recv.
+                Err(RecvTimeoutError::Disconnected)
+            }
             Received::Empty => Err(RecvTimeoutError::Timeout),
         }
     }
@@ -280,7 +284,7 @@ impl<T> Sender<T> {
     pub fn send_timeout(&self, mut value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         let at = &raw mut value;
         // SAFETY: there is a value, which is forgotten below if it was sent.
-        let mut sent = unsafe { self.send_at(at, false) };
+        let mut sent = unsafe { self.send_at(at, Block::No) };
         if sent == Sent::Full && !timeout.is_zero() {
             let over = deadline_of("send_timeout", timeout);
             // SAFETY: there is a value, which is forgotten below if it was sent.
@@ -291,7 +295,10 @@ impl<T> Sender<T> {
                 mem::forget(value);
                 Ok(())
             }
-            Sent::Closed => Err(SendTimeoutError::Disconnected(value)),
+            Sent::Closed => {
+                end_with_run(); // As in send.
+                Err(SendTimeoutError::Disconnected(value))
+            }
             Sent::Full => Err(SendTimeoutError::Timeout(value)),
         }
     }

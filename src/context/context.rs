@@ -14,7 +14,7 @@ use crate::context::scope::{Dependent, Ended, Func, Place, Scope};
 use crate::context::{Cause, ContextError, JoinContextError, Waitable, With, WithMut};
 use crate::goroutine::JoinHandle;
 use crate::net::Limit;
-use crate::runtime::{self, instant_now, must_wait, point, started};
+use crate::runtime::{self, EndsWaits, instant_now, must_wait, point, started, unwind_to_run};
 
 /// The limit of some work, and the values that belong to the work. Go's `context.Context`.
 ///
@@ -383,7 +383,7 @@ impl Context {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
-    pub fn join<T>(&self, mut handle: JoinHandle<T>) -> Result<T, JoinContextError<T>> {
+    pub fn join<T>(&self, handle: JoinHandle<T>) -> Result<T, JoinContextError<T>> {
         if let Some(error) = self.err() {
             return Err(JoinContextError::Ended(handle, error));
         }
@@ -391,17 +391,17 @@ impl Context {
             && !handle.is_finished()
         {
             let _guest = must_wait("context::Context::join");
-            handle.wait_limited(runtime::Limit::Canceled(scope.waits()));
-            if !handle.is_finished() {
-                return Err(JoinContextError::Ended(handle, self.err().expect("it has ended the wait")));
+            if !handle.wait_limited(Some(runtime::Limit::Canceled(scope.waits()))) {
+                let error = self.err().unwrap_or_else(|| unwind_to_run());
+                return Err(JoinContextError::Ended(handle, error));
             }
         }
         handle.join().map_err(JoinContextError::Failed)
     }
 
     /// The scope, if it can end.
-    pub(super) fn scope(&self) -> Option<&Scope> {
-        self.scope.as_deref()
+    pub(super) fn scope(&self) -> Option<&Arc<Scope>> {
+        self.scope.as_ref()
     }
 
     /// The limit of an operation of a descriptor, unless this context has ended.

@@ -37,16 +37,19 @@
 //! | `sem.Acquire(ctx, 1)` | `ctx.with(&semaphore).acquire()` |
 //! | `limiter.Wait(ctx)` | `ctx.with(&limiter).wait()` |
 //! | `time.Sleep` in a `select` | [`Context::sleep`] |
+//! | none | [`Context::run`], [`shield`], [`time::timeout`](crate::time::timeout): any code |
 //! | `exec.CommandContext(ctx, ..)` | `ctx.with_mut(&mut command)`, which has `status` and `output` |
 //! | `AfterFunc(ctx, func() { conn.SetDeadline(past) })` | `ctx.with(&stream)`, which reads and writes |
 //!
-//! Each wait names its context; there is no scope in which all waits end. A wait that ends without
-//! a result has to return an error, and the function that waits needs that error in its type. A
-//! scope would have to unwind instead, through code that doesn't expect it.
+//! A wait that names its context returns an error when the context ends, so the function that waits
+//! needs that error in its type. For code that knows nothing of contexts there is
+//! [`Context::run`]: all waits in it end with the context, and those that can't return an error
+//! unwind.
 
 // | file | what it holds |
 // | --- | --- |
 // | `context.rs` | `Context`, `Canceler`, `AfterFunc`; `Key`: values of a request |
+// | `run.rs` | runs: calls whose waits end with a context; `shield` |
 // | `scope.rs` | `Scope`: the tree, and its end |
 // | `error.rs` | `ContextError` and its like |
 // | `with.rs` | `With`: channels and locks; `Waitable`: values with waits |
@@ -58,6 +61,7 @@
 #[expect(clippy::module_inception, reason = "the file has the type of its name")]
 mod context;
 mod error;
+mod run;
 mod scope;
 mod with;
 mod with_chan;
@@ -70,5 +74,7 @@ pub use error::{
     AcquireContextError, Cause, ContextError, JoinContextError, PoolContextError, RateContextError,
     RecvContextError, SendContextError,
 };
+pub use run::shield;
+pub(crate) use run::{end_of_run, error_of_run};
 pub use with::{Waitable, With};
 pub use with_mut::WithMut;

@@ -2,8 +2,10 @@
 //! derived from it.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::mem::take;
 use std::panic::Location;
+use std::ptr;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -12,7 +14,7 @@ use crate::context::{Cause, ContextError};
 use crate::goroutine::Builder;
 use crate::runtime::instant_now;
 use crate::runtime::print::eprintln;
-use crate::runtime::{Cancellation, Inherited, throw, until};
+use crate::runtime::{Cancellation, EndsWaits, Inherited, throw, until};
 use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 use crate::time::Timer;
 
@@ -113,6 +115,19 @@ impl Scope {
         scope
     }
 
+    /// Makes a scope that ends when `this` or `other` does. The caller removes the second place.
+    pub(super) fn of_two(this: &Arc<Scope>, other: &Arc<Scope>) -> (Arc<Self>, Option<Place>) {
+        let scope = Scope::new(Some(this), None);
+        let place = other.add(Dependent::Scope(Arc::downgrade(&scope)));
+        (scope.clone(), place.map_err(|(_, ended)| scope.end(ended)).ok())
+    }
+
+    /// Whether it ends when `other` does.
+    pub(super) fn ends_with(&self, other: &Scope) -> bool {
+        iter::successors(Some(self), |scope| Some(&*scope.place.get()?.scope))
+            .any(|scope| ptr::eq(scope, other))
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -120,11 +135,6 @@ impl Scope {
     /// Why it has ended, if it has.
     pub(super) fn ended(&self) -> Option<&Ended> {
         self.ended.get()
-    }
-
-    /// The cancellation that ends the waits under it.
-    pub(super) fn waits(&self) -> &Cancellation {
-        &self.waits
     }
 
     /// A channel that is closed at the end.
@@ -191,6 +201,16 @@ impl Scope {
 
     fn state(&self) -> ShortMutexGuard<'_, State> {
         self.state.lock()
+    }
+}
+
+impl EndsWaits for Scope {
+    fn waits(&self) -> &Cancellation {
+        &self.waits
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended().is_some()
     }
 }
 

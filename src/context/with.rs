@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::chan::{Receiver, Sender, oneshot};
 use crate::context::{AcquireContextError, Context, ContextError, RecvContextError, SendContextError};
 use crate::net::Pollable;
-use crate::runtime::{Limit, Received, Sent, must_wait};
+use crate::runtime::{Block, EndsWaits, Limit, Received, Sent, must_wait, unwind_to_run};
 use crate::sync::{
     Condvar, Mutex, MutexGuard, Notify, Pool, RateLimiter, Semaphore, SemaphorePermit, WaitGroup,
 };
@@ -68,9 +68,10 @@ impl<'c, 'a, T: ?Sized> With<'c, 'a, T> {
         self.ctx.scope().map(|scope| Limit::Canceled(scope.waits()))
     }
 
-    /// Why the context has ended. Called only after its end.
+    /// Why the context has ended. Called after a wait was ended. If not the context has done that,
+    /// but the run that the caller is in, unwinds to the run.
     fn ended(&self) -> ContextError {
-        self.ctx.err().expect("a wait was ended by its context")
+        self.ctx.err().unwrap_or_else(|| unwind_to_run())
     }
 }
 
@@ -118,7 +119,7 @@ impl<T> With<'_, '_, Receiver<T>> {
         let mut place = MaybeUninit::<T>::uninit();
         let at = place.as_mut_ptr();
         // SAFETY: a place for a value.
-        let mut received = unsafe { self.on.recv_at(at, false) };
+        let mut received = unsafe { self.on.recv_at(at, Block::No) };
         if received == Received::Empty {
             let _guest = must_wait("recv");
             // SAFETY: `at` is a place for a value.
@@ -162,7 +163,7 @@ impl<T> With<'_, '_, Sender<T>> {
         }
         let at = &raw mut value;
         // SAFETY: there is a value, which is forgotten below if it was sent.
-        let mut sent = unsafe { self.on.send_at(at, false) };
+        let mut sent = unsafe { self.on.send_at(at, Block::No) };
         if sent == Sent::Full {
             let _guest = must_wait("send");
             // SAFETY: there is a value, which is forgotten below if it was sent.
@@ -249,7 +250,7 @@ impl<'a, T: ?Sized> With<'_, 'a, Mutex<T>> {
             return Ok(guard);
         }
         let _guest = must_wait("lock");
-        self.on.lock_limited(limit).ok_or_else(|| self.ended())
+        self.on.lock_limited(Some(limit)).ok_or_else(|| self.ended())
     }
 }
 
@@ -309,7 +310,7 @@ impl<'a> With<'_, 'a, Semaphore> {
             return Ok(result?);
         }
         let _guest = must_wait("acquire");
-        match self.on.acquire_limited(n, limit) {
+        match self.on.acquire_limited(n, Some(limit)) {
             Some(result) => Ok(result?),
             None => Err(self.ended().into()),
         }
@@ -349,7 +350,7 @@ impl With<'_, '_, WaitGroup> {
             return Ok(());
         }
         let _guest = must_wait("WaitGroup::wait");
-        if self.on.wait_limited(limit) { Ok(()) } else { Err(self.ended()) }
+        if self.on.wait_limited(Some(limit)) { Ok(()) } else { Err(self.ended()) }
     }
 }
 
@@ -387,7 +388,7 @@ impl With<'_, '_, Notify> {
             return Ok(());
         }
         let _guest = must_wait("Notify::notified");
-        if self.on.notified_limited(limit) { Ok(()) } else { Err(self.ended()) }
+        if self.on.notified_limited(Some(limit)) { Ok(()) } else { Err(self.ended()) }
     }
 }
 
@@ -423,7 +424,7 @@ impl With<'_, '_, Condvar> {
         }
         let Some(limit) = self.limit() else { return (self.on.wait(guard), Ok(())) };
         let _guest = must_wait("Condvar::wait");
-        let (guard, notified) = self.on.wait_limited(guard, limit);
+        let (guard, notified) = self.on.wait_limited(guard, Some(limit));
         (guard, if notified { Ok(()) } else { Err(self.ended()) })
     }
 

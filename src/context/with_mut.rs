@@ -138,8 +138,7 @@ impl WithMut<'_, Command> {
         self.ctx.check()?;
         drop(must_wait("Command::status"));
         let mut child = self.on.spawn()?;
-        let result = self.ctx.with_mut(&mut child).wait();
-        result.inspect_err(|_| child.end())
+        child.end_unless(|child| self.ctx.with_mut(child).wait())
     }
 
     /// [`Command::output`], unless the context ends before. Then the output so far is lost.
@@ -169,6 +168,6 @@ impl WithMut<'_, Command> {
         self.ctx.check()?;
         drop(must_wait("Command::output"));
         let mut child = self.on.spawn_for_output()?;
-        child.output(self.ctx).inspect_err(|_| child.end())
+        child.end_unless(|child| child.output(self.ctx))
     }
 }

@@ -65,11 +65,7 @@ impl With<'_, '_, RateLimiter> {
         let _guest = must_wait("RateLimiter::wait");
         let most = self.ctx.deadline().map_or(i64::MAX, |deadline| nanos(until(deadline)));
         let reservation = self.on.reserve_within(n, most)?.ok_or(RateContextError::TooLate)?;
-        let slept = self.ctx.sleep(reservation.delay());
-        if slept.is_err() {
-            reservation.cancel();
-        }
-        Ok(slept?)
+        Ok(reservation.wait(|delay| self.ctx.sleep(delay))?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 
 use crate::runtime::runtime2::G;
-use crate::runtime::{self, MAX_GOMAXPROCS, getg, must_wait, on_goroutine, where_nothing_parks};
+use crate::runtime::{self, MAX_GOMAXPROCS, getg, must_run, on_goroutine, where_nothing_parks};
 
 /// The payload that [`goexit`] unwinds with.
 pub(crate) struct Goexit;
@@ -245,7 +245,7 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
         n.get() <= MAX_GOMAXPROCS as usize,
         "gosched::set_gomaxprocs: {n} is more than {MAX_GOMAXPROCS}, the most P's that there can be"
     );
-    let _guest = must_wait("set_gomaxprocs");
+    let _guest = must_run("set_gomaxprocs");
     runtime::set_gomaxprocs(n.get() as i32) as usize
 }
 
@@ -273,7 +273,7 @@ pub fn set_gomaxprocs(n: NonZeroUsize) -> usize {
 /// Inside [`blocking`](crate::blocking); and before the first call of [`run`](crate::run).
 #[track_caller]
 pub fn set_default_gomaxprocs() {
-    let _guest = must_wait("set_default_gomaxprocs");
+    let _guest = must_run("set_default_gomaxprocs");
     runtime::set_default_gomaxprocs();
 }
 

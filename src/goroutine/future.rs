@@ -8,7 +8,10 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::goroutine::{Builder, OsThreadLock, lock_os_thread};
 use crate::runtime::print::eprintln;
-use crate::runtime::{Inherited, Parker, any_code_may_run, getg, on_goroutine, throw, tsan};
+use crate::runtime::{
+    Inherited, Parker, any_code_may_run, end_with_run, getg, on_goroutine, outside_of_run, throw, tsan,
+    with_limit_in_run,
+};
 
 /// Runs a future to its end on this goroutine, which waits meanwhile. It is for `async` code of
 /// other crates. It isn't a runtime for such crates: a future that needs tokio's timers or sockets
@@ -60,7 +63,13 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
         if let Poll::Ready(output) = poll(future.as_mut(), &mut context) {
             return output;
         }
-        wakes.0.park("block_on");
+        end_with_run();
+        let give_up = || {
+            let wakes = wakes.clone();
+            Some(move || wakes.0.wake())
+        };
+        // SAFETY: what give_up returns owns what it uses. A wake ends a wait at any time.
+        unsafe { with_limit_in_run(None, &give_up, || wakes.0.park("block_on")) };
     }
 }
 
@@ -106,7 +115,8 @@ pub(crate) fn wake_elsewhere(waker: Waker) {
 /// Calls the waker. A panic ends here, whatever the [mode](crate::PanicMode).
 fn wake_here(waker: Waker) {
     tsan::acquire_waker(&waker);
-    let _panicked = catch_unwind(AssertUnwindSafe(|| waker.wake())).map_err(mem::forget);
+    // The run that the caller is in isn't the waker's.
+    let _panicked = catch_unwind(AssertUnwindSafe(|| outside_of_run(|| waker.wake()))).map_err(mem::forget);
 }
 
 /// The type of the wakers.

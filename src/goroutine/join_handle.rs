@@ -19,8 +19,9 @@ use crate::goroutine::current::Goexit;
 use crate::goroutine::future::wake_elsewhere;
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    EndWaker, Limit, die_on_panic, drop_handle, ended, explored_number, fatal, fatalpanic, must_wait, nanos,
-    point, set_die_on_panic, set_end_waker, take_end_waker, tsan, wait_for_end, wait_for_end_limited, when,
+    EndWaker, Ended, Limit, die_on_panic, drop_handle, end_with_run, ended, explored_number, fatal,
+    fatalpanic, must_wait, nanos, outside_of_run, point, set_die_on_panic, set_end_waker, take_end_waker,
+    tsan, unwind_to_run, wait_for_end_limited, when,
 };
 
 /// The handle of a goroutine. If it is dropped, the goroutine goes on, and its result is dropped.
@@ -85,7 +86,9 @@ impl<T> JoinHandle<T> {
         point("join");
         if !ended(self.gp) {
             let _guest = must_wait("join");
-            wait_for_end(self.gp);
+            if !self.wait_limited(None) {
+                unwind_to_run();
+            }
         }
         let mut outcome = MaybeUninit::uninit();
         // SAFETY: a place for the outcome, which is the handle's, and moved.
@@ -118,17 +121,21 @@ impl<T> JoinHandle<T> {
     /// If it must wait inside [`blocking`](crate::blocking), or before the first
     /// [`run`](crate::run).
     #[track_caller]
-    pub fn join_timeout(mut self, timeout: Duration) -> Result<Result<T, JoinError>, Self> {
+    pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, Self> {
         if !ended(self.gp) && !timeout.is_zero() {
             let _guest = must_wait("join_timeout");
-            self.wait_limited(Limit::Time(when(nanos(timeout))));
+            if !self.wait_limited(Some(Limit::Time(when(nanos(timeout))))) {
+                end_with_run();
+            }
         }
         if ended(self.gp) { Ok(self.join()) } else { Err(self) }
     }
 
-    /// Waits until the goroutine has ended, or the limit has come. On a goroutine.
-    pub(crate) fn wait_limited(&mut self, limit: Limit<'_>) {
-        wait_for_end_limited(self.gp, limit);
+    /// Waits until the goroutine has ended, or the limit has come, or the end of the run.
+    /// Returns whether the goroutine has ended. On a goroutine.
+    #[inline(always)]
+    pub(crate) fn wait_limited(&self, limit: Option<Limit<'_>>) -> bool {
+        wait_for_end_limited(self.gp, limit)
     }
 
     /// The goroutine.
@@ -208,6 +215,11 @@ pub struct JoinError {
 unsafe impl Sync for JoinError {}
 
 impl JoinError {
+    /// The error of a goroutine that ended with its run.
+    pub(super) fn aborted() -> Self {
+        JoinError { payload: Box::new(Ended) }
+    }
+
     /// Whether the goroutine panicked.
     ///
     /// ```
@@ -217,7 +229,7 @@ impl JoinError {
     /// });
     /// ```
     pub fn is_panic(&self) -> bool {
-        !self.is_goexit()
+        is_panic(&*self.payload)
     }
 
     /// Whether the goroutine ended by [`goexit`](crate::goexit).
@@ -232,6 +244,31 @@ impl JoinError {
     /// ```
     pub fn is_goexit(&self) -> bool {
         self.payload.is::<Goexit>()
+    }
+
+    /// Whether the goroutine was in a [run](crate::context::Context::run) of a context, and ended
+    /// with it. Goroutines of a [`scope`](crate::scope) in a run do, and those of a
+    /// [`JoinSet`](crate::JoinSet).
+    ///
+    /// ```
+    /// use gosched::chan::never;
+    /// use gosched::context::{Context, ContextError};
+    ///
+    /// gosched::run(|| {
+    ///     let (ctx, cancel) = Context::background().with_cancel();
+    ///     let result = ctx.run(|| {
+    ///         gosched::scope(|s| {
+    ///             let waits = s.go(|| never::<()>().recv());
+    ///             cancel.cancel();
+    ///             gosched::shield(|| assert!(waits.join().unwrap_err().is_aborted()));
+    ///         });
+    ///     });
+    ///     assert_eq!(result, Err(ContextError::Canceled));
+    /// });
+    /// ```
+    #[must_use]
+    pub fn is_aborted(&self) -> bool {
+        self.payload.is::<Ended>()
     }
 
     /// The payload of the panic.
@@ -249,10 +286,11 @@ impl JoinError {
     /// ```
     ///
     /// # Panics
-    /// If the goroutine ended by [`goexit`](crate::goexit).
+    /// If the goroutine ended by [`goexit`](crate::goexit), or with its run.
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send> {
-        assert!(self.is_panic(), "gosched: the goroutine didn't panic, but ended by goexit");
+        let how = if self.is_goexit() { "ended by goexit" } else { "was aborted" };
+        assert!(self.is_panic(), "gosched: the goroutine didn't panic, but {how}");
         self.payload
     }
 
@@ -281,6 +319,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match message(&*self.payload) {
             _ if self.is_goexit() => f.write_str("goroutine ended by goexit"),
+            _ if self.is_aborted() => f.write_str("goroutine was aborted"),
             Some(message) => write!(f, "goroutine panicked: {message}"),
             None => f.write_str("goroutine panicked"),
         }
@@ -438,6 +477,11 @@ pub(super) type Payload = Box<dyn Any + Send>;
 /// The outcome of a goroutine: its result, or the payload of its panic.
 pub(super) type Outcome<T> = Result<T, Payload>;
 
+/// Whether this is the payload of a panic, and not of a `goexit` or the end of a run.
+pub(crate) fn is_panic(payload: &(dyn Any + Send)) -> bool {
+    !payload.is::<Goexit>() && !payload.is::<Ended>()
+}
+
 /// The message of a panic, if its payload is a string, as with `panic!`.
 pub(crate) fn message(payload: &(dyn Any + Send)) -> Option<&str> {
     let text = payload.downcast_ref::<&str>().copied();
@@ -446,7 +490,7 @@ pub(crate) fn message(payload: &(dyn Any + Send)) -> Option<&str> {
 
 /// Calls `f`, and returns the payload of its panic. If `f` didn't panic, its result is in `value`.
 #[inline(always)]
-pub(super) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -> Option<Payload> {
+pub(crate) fn catch_into<T>(value: &mut MaybeUninit<T>, f: impl FnOnce() -> T) -> Option<Payload> {
     let place = value.as_mut_ptr();
     // SAFETY: a place for the result, which outlives the call.
     catch_unwind(AssertUnwindSafe(|| unsafe { ptr::write(place, f()) })).err()
@@ -473,13 +517,14 @@ pub(super) unsafe fn write_outcome<T>(place: *mut Outcome<T>, payload: Option<Pa
 /// # Safety
 /// There is a payload or a result.
 pub(super) unsafe fn discard<T>(payload: Option<Payload>, value: *mut T) -> bool {
-    let panicked = payload.as_ref().is_some_and(|payload| !payload.is::<Goexit>());
+    let panicked = payload.as_deref().is_some_and(is_panic);
     let drop_it = move || match payload {
         Some(payload) => drop(payload),
         // SAFETY: there is a result, as the caller says, and nobody uses it afterwards.
         None => unsafe { ptr::drop_in_place(value) },
     };
-    if catch_unwind(AssertUnwindSafe(drop_it)).is_err() {
+    // The end of the run that the caller is in must not be taken for a panic.
+    if catch_unwind(AssertUnwindSafe(|| outside_of_run(drop_it))).is_err() {
         fatal("a goroutine's result panicked when it was dropped");
     }
     panicked

@@ -23,7 +23,9 @@
 //! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size`, `set_default_shared_locals`; `body`, which such a goroutine runs |
 //! | `local.rs` | `goroutine_local!`, `GoroutineLocal` |
 //! | `join_handle.rs` | `JoinHandle`, `JoinError`, `JoinFuture`; `set_panic_mode`: the effect of a panic that no caller takes |
-//! | `scope.rs` | `scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
+//! | `join_set.rs` | `JoinSet`, `AbortHandle`: results as they come, and aborts |
+//! | `scope.rs` | `scope`, `try_scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
+//! | `scoped_value.rs` | `ScopedValue`: values that are bound during a call |
 //! | `current.rs` | `yield_now`, `check`, `goexit`, `goid`, `try_goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
 //! | `blocking.rs` | `blocking`: the code that Go puts around a system call |
 //! | `future.rs` | `block_on`, `stay`, `wake` |
@@ -33,15 +35,17 @@ mod blocking;
 mod current;
 mod future;
 mod join_handle;
+mod join_set;
 pub mod labels;
 mod local;
 mod run;
 mod scope;
+mod scoped_value;
 mod spawn;
 
 pub use blocking::blocking;
 pub(crate) use blocking::{close, ignoring_eintr};
-pub(crate) use current::{Goexit, not_a_goroutine};
+pub(crate) use current::not_a_goroutine;
 pub use current::{
     OsThreadLock, check, goexit, goid, gomaxprocs, lock_os_thread, num_goroutine, set_default_gomaxprocs,
     set_gomaxprocs, set_max_detached, try_goid, yield_now,
@@ -50,10 +54,12 @@ pub use future::block_on;
 #[cfg(feature = "tokio")]
 pub(crate) use future::stay;
 pub(crate) use future::{wake, wake_elsewhere};
-pub(crate) use join_handle::message;
 pub use join_handle::{JoinError, JoinFuture, JoinHandle, PanicMode, set_panic_mode};
+pub(crate) use join_handle::{catch_into, is_panic, message};
+pub use join_set::{AbortHandle, JoinSet};
 pub use local::{AccessError, GoroutineLocal};
 pub use run::run;
-pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use scope::{Scope, ScopedJoinHandle, scope, try_scope};
+pub use scoped_value::ScopedValue;
 pub use spawn::{Builder, go, set_default_shared_locals, set_default_stack_size};
 pub(crate) use spawn::{cannot, move_out};

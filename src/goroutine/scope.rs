@@ -4,15 +4,18 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit, forget};
-use std::panic::{Location, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::context::{Canceler, Context};
 use crate::goroutine::current::need_goroutine;
 use crate::goroutine::join_handle::{catch_into, discard_in};
 use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
-use crate::runtime::Inherited;
 use crate::runtime::runtime2::G;
+use crate::runtime::{
+    Ended, Extent, Inherited, Run, current_run, end_with_run, outside_of_run, unwind_to_run,
+};
 use crate::sync::WaitGroup;
 
 /// Makes goroutines that borrow: see [`scope`].
@@ -35,6 +38,11 @@ pub struct Scope<'scope, 'env: 'scope> {
     running: WaitGroup,
     /// Whether a goroutine has panicked that wasn't joined.
     panicked: AtomicBool,
+    /// The run that the scope is in. Its goroutines are in it, too, wherever they are made: the end
+    /// of another run, which may be over before the scope is, must not be the scope's.
+    run: Option<Run>,
+    /// Whether a goroutine ended with that run.
+    aborted: AtomicBool,
     // `&mut` makes both lifetimes invariant, as in std: neither may be shortened.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -66,6 +74,8 @@ where
     let scope = Scope {
         running: WaitGroup::new(),
         panicked: AtomicBool::new(false),
+        run: current_run(),
+        aborted: AtomicBool::new(false),
         scope: PhantomData,
         env: PhantomData,
     };
@@ -73,14 +83,73 @@ where
     // A panic is caught, because the goroutines that `f` has made borrow from the caller: the scope
     // waits for them first. SAFETY: `f` is moved out here, and isn't used again.
     let payload = catch_into(&mut value, || unsafe { ptr::read(&*f) }(&scope));
-    scope.running.wait();
+    // The goroutines are in the caller's run, and end with it.
+    outside_of_run(|| scope.running.wait());
     if let Some(payload) = payload {
         resume_unwind(payload);
     }
     // SAFETY: `f` has ended, without a panic.
     let value = unsafe { value.assume_init() };
     assert!(!scope.panicked.load(Ordering::Relaxed), "a scoped goroutine panicked");
+    if scope.aborted.load(Ordering::Relaxed) {
+        end_with_run();
+    }
     value
+}
+
+/// [`scope`] for an `f` that may fail. If it does, or panics, the other goroutines of the scope are
+/// aborted: they are in a [run](Context::run), which ends then. For goroutines that may fail
+/// themselves there is [`err_group`](crate::sync::err_group).
+///
+/// ```
+/// use std::num::ParseIntError;
+/// use gosched::chan::never;
+///
+/// gosched::run(|| {
+///     let result: Result<u32, ParseIntError> = gosched::try_scope(|s| {
+///         s.go(|| never::<()>().recv()); // would wait forever
+///         "four".parse()
+///     });
+///     assert!(result.is_err());
+/// });
+/// ```
+///
+/// # Errors
+/// As `f` does.
+///
+/// # Panics
+/// As [`scope`].
+#[track_caller]
+pub fn try_scope<'env, F, T, E>(f: F) -> Result<T, E>
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<T, E>,
+{
+    /// Ends the run when it is dropped.
+    struct Fails<'a>(&'a mut Option<Canceler>);
+    impl Drop for Fails<'_> {
+        fn drop(&mut self) {
+            drop(self.0.take());
+        }
+    }
+
+    let (ctx, cancel) = Context::background().with_cancel();
+    let (mut cancel, mut result) = (Some(cancel), None);
+    // The scope unwinds to the run if a goroutine of it was aborted.
+    let _ = ctx.run(|| {
+        scope(|s| {
+            let fails = Fails(&mut cancel);
+            let value = f(s);
+            if value.is_ok() {
+                forget(fails);
+            }
+            result = Some(value);
+        });
+    });
+    match result {
+        Some(result) => result,
+        // The run that the caller is in has ended `f`, which has ended this one.
+        None => unwind_to_run(),
+    }
 }
 
 impl<'scope> Scope<'scope, '_> {
@@ -133,17 +202,39 @@ impl<'scope> Scope<'scope, '_> {
             // Last: the scope may be gone after this.
             self.running.done();
         };
+        let mut f = f.take().map(|f| self.in_extent_of_scope(f));
         // Counted off again if no goroutine is made, also if the clone of a value that it would
         // inherit panics.
         let counted = self.running.guard();
         // SAFETY: the values that F and T borrow live for 'scope, which isn't over before `scope`
         // returns. `scope` waits for the `done` of `ended`, the last access to the scope. The
         // handle can't outlive 'scope, either.
-        let gp = unsafe { builder.make_goroutine(created_at, f, ended, Inherited::new()) }?;
+        let gp = unsafe { builder.make_goroutine(created_at, &mut f, ended, Inherited::new()) }?;
         forget(counted);
         // SAFETY: spawn made the G with a T for a result; this is its only handle.
         let handle = unsafe { JoinHandle::new(gp) };
         Ok(ScopedJoinHandle { handle: Some(handle), scope: &self.panicked })
+    }
+
+    /// Returns a function that calls `f` in the scope's run, with the values that the caller sees.
+    fn in_extent_of_scope<F, T>(&'scope self, f: F) -> impl FnOnce() -> T + Send + 'scope
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let extent = Extent { run: self.run.clone(), ..Extent::current() };
+        move || {
+            if extent.is_nothing() {
+                return f();
+            }
+            let _entered = extent.enter();
+            catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+                if payload.is::<Ended>() {
+                    self.aborted.store(true, Ordering::Relaxed);
+                }
+                resume_unwind(payload)
+            })
+        }
     }
 }
 
@@ -183,7 +274,12 @@ impl<T> ScopedJoinHandle<'_, T> {
     #[track_caller]
     pub fn join(mut self) -> Result<T, JoinError> {
         match self.handle.take() {
-            Some(handle) => handle.join(),
+            // The goroutine has ended with the run that the caller is in.
+            Some(handle) => handle.join().inspect_err(|error| {
+                if error.is_aborted() {
+                    end_with_run();
+                }
+            }),
             None => unreachable!("a handle is joined once"),
         }
     }

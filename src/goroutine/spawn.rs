@@ -13,9 +13,9 @@ use std::panic::Location;
 use std::ptr;
 
 use crate::goroutine::join_handle::{
-    Outcome, Payload, catch_into, discard, discard_in, lose, message, write_outcome,
+    Outcome, Payload, catch_into, discard, discard_in, is_panic, lose, message, write_outcome,
 };
-use crate::goroutine::{Goexit, JoinHandle, Scope, ScopedJoinHandle};
+use crate::goroutine::{JoinHandle, Scope, ScopedJoinHandle};
 use crate::runtime::runtime2::{G, WaitReason};
 use crate::runtime::{
     self, Inherited, Maker, Name, StackKind, call_on_begin, default_kind, drop_locals, enqueue,
@@ -604,7 +604,7 @@ unsafe fn deliver_outcome<T>(gp: &'static G, payload: Option<Payload>, value: *m
 #[cold]
 #[inline(never)]
 fn note_end(payload: &(dyn Any + Send)) {
-    if !payload.is::<Goexit>() {
+    if is_panic(payload) {
         note_panic(message(payload));
     }
 }

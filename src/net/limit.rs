@@ -1,12 +1,11 @@
 //! The limit of a descriptor's operation that waits.
 
-use std::cell::Cell;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::runtime::{
-    self, Cancellation, Mode, PollDesc, poll_runtime_poll_end, poll_runtime_poll_go_on, semacquire,
-    semrelease, with_limit,
+    self, Cancellation, Mode, PollDesc, in_run, poll_runtime_poll_end, poll_runtime_poll_go_on, semacquire,
+    semrelease, with_limit_in_run,
 };
 
 /// The limit of one operation.
@@ -33,19 +32,22 @@ impl<'a> Limit<'a> {
         mode: Mode,
         waits: impl FnOnce() -> R,
     ) -> R {
-        let Some(cancellation) = self.canceled else { return waits() };
-        let (canceled, ended) = (Cell::new(false), AtomicU32::new(0));
+        if self.canceled.is_none() && !in_run() {
+            return waits();
+        }
+        let (canceled, ended) = (AtomicBool::new(false), AtomicU32::new(0));
         let give_up = || {
-            canceled.set(true);
-            Some(|| {
+            // Both the context and the run may end the wait, once.
+            (!canceled.swap(true, Ordering::Relaxed)).then_some(|| {
                 poll_runtime_poll_end(pd, mode);
                 semrelease(&ended);
             })
         };
         // SAFETY: the flag is set before with_limit returns, or not at all. If it is set, the
         // canceling code uses `ended` until it has added to it, and this waits for that.
-        let result = unsafe { with_limit(runtime::Limit::Canceled(cancellation), &give_up, waits) };
-        if canceled.get() {
+        let result =
+            unsafe { with_limit_in_run(self.canceled.map(runtime::Limit::Canceled), &give_up, waits) };
+        if canceled.load(Ordering::Relaxed) {
             semacquire(&ended);
             poll_runtime_poll_go_on(pd, mode);
         }

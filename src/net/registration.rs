@@ -8,10 +8,11 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::context::error_of_run;
 use crate::net::limit::Limit;
 use crate::runtime::{
-    Mode, PollDesc, PollError, explored_number, must_wait, nanos, on_goroutine, poll_runtime_poll_close,
-    poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
+    Mode, PollDesc, PollError, explored_number, must_run, must_wait, nanos, on_goroutine, outside_of_run,
+    poll_runtime_poll_close, poll_runtime_poll_open, poll_runtime_poll_reset, poll_runtime_poll_server_init,
     poll_runtime_poll_set_deadline, poll_runtime_poll_unblock, poll_runtime_poll_wait, until,
 };
 use crate::sync::Mutex;
@@ -67,6 +68,14 @@ fn error(error: PollError) -> io::Error {
         PollError::Closing => io::Error::new(ErrorKind::BrokenPipe, error),
         PollError::Timeout => ErrorKind::TimedOut.into(),
         PollError::NotPollable => io::Error::other(error),
+    }
+}
+
+/// The error of a wait that its run has ended, as by a deadline: why the run is over.
+fn of_run(error: io::Error) -> io::Error {
+    match error_of_run() {
+        Some(over) if error.kind() == ErrorKind::TimedOut => over,
+        _ => error,
     }
 }
 
@@ -283,12 +292,12 @@ impl<T> Registration<T> {
         });
         let waits = || limit.until_canceled(self.pd, direction.mode, waits);
         if ends.is_none() {
-            return waits();
+            return waits().map_err(of_run);
         }
         self.limit(direction, |limits| limits.ends = ends);
         let result = waits();
         self.limit(direction, |limits| limits.ends = None);
-        result
+        result.map_err(of_run)
     }
 
     /// The poller's wait, on a goroutine.
@@ -302,7 +311,7 @@ impl<T> Registration<T> {
     /// Changes the limits of a direction, and sets the poller's deadline to the earliest. On a
     /// goroutine.
     fn limit(&self, direction: &Direction, change: impl FnOnce(&mut Limits)) {
-        let mut limits = direction.limits.lock();
+        let mut limits = outside_of_run(|| direction.limits.lock());
         change(&mut limits);
         let end = [limits.deadline, limits.ends, limits.pause_ends].into_iter().flatten().min();
         // To the poller 0 is no deadline, and a negative one has passed.
@@ -318,7 +327,7 @@ impl<T> Registration<T> {
     /// Sets the time at which all operations of this mode end.
     #[track_caller]
     pub(crate) fn set_deadline(&self, mode: Mode, deadline: Option<Instant>, what: &str) {
-        let _guest = must_wait(what);
+        let _guest = must_run(what);
         self.limit(self.direction(mode), |limits| limits.deadline = deadline);
     }
 

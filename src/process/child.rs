@@ -1,6 +1,7 @@
 //! [`Child`], the pipes to it and from it, and the descriptor that reports its end.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read};
+use std::mem::forget;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::panic::Location;
 use std::process::{self, ExitStatus, Output, Stdio};
@@ -68,6 +69,22 @@ impl Child {
         if self.kill().is_ok() {
             let _ = blocking(|| self.inner.wait());
         }
+    }
+
+    /// Calls `f`, and [ends](Self::end) the child if that fails or unwinds.
+    pub(crate) fn end_unless<T>(&mut self, f: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        struct Ends<'a>(&'a mut Child);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.0.end();
+            }
+        }
+        let ends = Ends(self);
+        let result = f(&mut *ends.0);
+        if result.is_ok() {
+            forget(ends);
+        }
+        result
     }
 
     /// The number of its process. Once the child was [waited](Self::wait) for, another process may

@@ -159,7 +159,7 @@ impl Command {
     pub fn status(&mut self) -> io::Result<ExitStatus> {
         drop(must_wait("Command::status"));
         let mut child = self.spawn()?;
-        child.wait().inspect_err(|_| child.end())
+        child.end_unless(Child::wait)
     }
 
     /// Starts it, waits until it has ended, and returns its output. Output streams that weren't set
@@ -177,7 +177,7 @@ impl Command {
     pub fn output(&mut self) -> io::Result<Output> {
         drop(must_wait("Command::output"));
         let mut child = self.spawn_for_output()?;
-        child.output(&Context::background()).inspect_err(|_| child.end())
+        child.end_unless(|child| child.output(&Context::background()))
     }
 
     /// The program. [`std::process::Command::get_program`].

@@ -33,22 +33,6 @@ offered! {
     /// The channel stays until this returns.
     pub unsafe fn closechan(c: NonNull<Hchan>) -> bool;
 
-    /// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
-    /// forever. Go's `chansend`.
-    ///
-    /// # Safety
-    /// `ep` points to a value of the channel's type. If the result is [`Sent::Done`], the value
-    /// belongs to the receiver. The channel stays until this returns.
-    pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent;
-
-    /// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits
-    /// forever. Go's `chanrecv`.
-    ///
-    /// # Safety
-    /// `ep` is null or a place for a value of the channel's type. The channel stays until this
-    /// returns.
-    pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received;
-
     /// Does one of the cases: the first `nsends` send, the others receive. Waits until one is
     /// ready, if `block` is set. Go's `selectgo`.
     ///
@@ -58,6 +42,31 @@ offered! {
     /// `elem` is null or a place for such a value. The channels stay until this returns. `order`
     /// has room for two numbers a case; with less room this panics.
     pub unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen;
+}
+
+/// Sends the value at `ep`; waits if it must and `block` is set. A send to no channel waits
+/// forever. Go's `chansend`.
+///
+/// # Safety
+/// `ep` points to a value of the channel's type. If the result is [`Sent::Done`], the value belongs
+/// to the receiver. The channel stays until this returns.
+#[inline(always)]
+pub unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
+    entry_check();
+    // SAFETY: the caller keeps to this function's doc.
+    unsafe { runtime::chansend(c, ep, block.into()) }
+}
+
+/// Receives to `ep`; waits if it must and `block` is set. A receive from no channel waits forever.
+/// Go's `chanrecv`.
+///
+/// # Safety
+/// `ep` is null or a place for a value of the channel's type. The channel stays until this returns.
+#[inline(always)]
+pub unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
+    entry_check();
+    // SAFETY: the caller keeps to this function's doc.
+    unsafe { runtime::chanrecv(c, ep, block.into()) }
 }
 
 /// Sends the value at `elem`, and waits for room. Go's `chansend1`.

@@ -167,7 +167,7 @@ pub(crate) use chan::future::{
 };
 pub(crate) use chan::grow::makechan_growing;
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
-pub(crate) use chan::ops::{chancap, chanlen, chanrecv, chansend, chansend_unwoken, is_closed};
+pub(crate) use chan::ops::{Block, chancap, chanlen, chanrecv, chansend, chansend_unwoken, is_closed};
 pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{Feeds, cancel_chan, make_timer_chan, set_chan};
 pub(crate) use data::atomic;
@@ -178,6 +178,10 @@ pub(crate) use explore::clock::{instant_now, now};
 pub(crate) use explore::random::Rng;
 pub(crate) use explore::run::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
+pub(crate) use g::extent::{
+    Bound, Ended, EndsWaits, Extent, Run, current_run, end_with_run, enter_run, in_run, outside_of_run,
+    run_is_over, unwind_to_run,
+};
 pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_own_label};
 pub(crate) use g::status::{
     cas_g_to_waiting, casfrom_gscanstatus, casgcopystack, casgstatus, castogscanstatus, readgstatus,
@@ -185,6 +189,7 @@ pub(crate) use g::status::{
 #[cfg(feature = "tracing")]
 pub(crate) use g::values::Values;
 pub(crate) use g::values::{Inherited, Key, call_on_begin, drop_locals, with_values};
+pub(crate) use lock::cancel::Cancellation;
 pub(crate) use lock::note::{noteclear, notewakeup};
 pub(crate) use lock::port_mutex::{PortMutex, lock_of_port, unlock_of_port};
 pub(crate) use lock::{lock, unlock};
@@ -223,9 +228,9 @@ pub(crate) use sched::exploration::{
 };
 pub(crate) use sched::goexit::{
     EndWaker, drop_handle, ended, finish_goroutine, goexit1, has_no_handle, init_with_handle, set_end_waker,
-    take_end_waker, wait_for_end,
+    take_end_waker,
 };
-pub(crate) use sched::mstart::{Guest, as_goroutine, guest, must_wait, where_nothing_parks};
+pub(crate) use sched::mstart::{Guest, guest, must_run, must_wait, where_nothing_parks};
 pub(crate) use sched::newproc::{Maker, newproc_at, newproc1, newproc1_parked};
 pub(crate) use sched::park::{
     can_spin, do_spin, gopark_of_program, goparkunlock, goparkunlock_of_port, gosched, gosched_if_busy,
@@ -258,8 +263,8 @@ pub(crate) use stack::newstack::set_max_stack;
 pub(crate) use stack::scan::scan_stack;
 pub(crate) use stack::shrink::shrinkstack;
 pub(crate) use start::{rt0_go, run_main, set_default_shared_locals, set_default_stack_size};
-pub(crate) use time::cancel::Cancellation;
-pub(crate) use time::fire::{Limit, begin_timer, cancel_timer, end_timer, fire_timer, set_timer, with_limit};
+pub(crate) use time::fire::{Limit, begin_timer, cancel_timer, end_timer, fire_timer, set_timer};
+pub(crate) use time::in_run::with_limit_in_run;
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
 pub(crate) use time::sleep::{nanos, time_sleep, until, when};
 pub(crate) use trace::recorder::{Note, new_task, record_annotation, truncate_text};

@@ -60,7 +60,7 @@ use std::thread;
 use crate::chan::Receiver;
 use crate::goroutine::Builder;
 use crate::runtime::{
-    Guest, explored_number, must_wait, signal_wait_until_idle, started, where_nothing_parks,
+    Guest, explored_number, must_run, outside_of_run, signal_wait_until_idle, started, where_nothing_parks,
 };
 use crate::signal::handlers::{HANDLERS, Handlers};
 use crate::sync::MutexGuard;
@@ -198,7 +198,7 @@ fn handlers(what: &str) -> (MutexGuard<'static, Handlers>, Option<Guest>) {
             None => thread::yield_now(),
         }
     }
-    let guest = must_wait(what);
+    let guest = must_run(what);
     (HANDLERS.lock(), guest)
 }
 
@@ -249,13 +249,14 @@ impl Signals {
     #[track_caller]
     pub fn stop(&self) {
         not_explored("signal::Signals::stop");
-        let _guest = must_wait("signal::Signals::stop");
-        if HANDLERS.lock().stop(self.id) {
-            // SAFETY: on a goroutine, because must_wait was called. It isn't the receiver, which
+        let _guest = must_run("signal::Signals::stop");
+        let lock = || outside_of_run(|| HANDLERS.lock());
+        if lock().stop(self.id) {
+            // SAFETY: on a goroutine, because must_run was called. It isn't the receiver, which
             // has run since `notify`, and which runs only code of this crate. The creator of the
             // goroutine has promised that it keeps nothing of a thread-local where it parks.
             unsafe { signal_wait_until_idle() };
-            let gone = HANDLERS.lock().remove(self.id);
+            let gone = lock().remove(self.id);
             drop(gone);
         }
     }
@@ -269,7 +270,7 @@ impl Drop for Signals {
             // A goroutine made here would be the exploration's, and its run may end while it has
             // the lock. If no thread can be made, the handler stays, as below.
             let _ = thread::Builder::new().spawn(move || {
-                let _guest = must_wait("dropping signal::Signals");
+                let _guest = must_run("dropping signal::Signals");
                 let gone = HANDLERS.lock().remove(id);
                 drop(gone);
             });
@@ -281,8 +282,8 @@ impl Drop for Signals {
                 drop(gone);
             });
         } else {
-            let _guest = must_wait("dropping signal::Signals");
-            let gone = HANDLERS.lock().remove(id);
+            let _guest = must_run("dropping signal::Signals");
+            let gone = outside_of_run(|| HANDLERS.lock()).remove(id);
             drop(gone);
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::runtime::must_wait;
+use crate::runtime::{must_wait, unwind_to_run};
 use crate::sync::{Condvar, Mutex};
 
 /// A point at which a number of goroutines wait for each other. Go has none; this is std's.
@@ -96,8 +96,19 @@ impl Barrier {
             let _guest = must_wait("Barrier::wait");
             arrived.count += 1;
             let generation = arrived.generation;
-            drop(self.all_here.wait_while(arrived, |arrived| arrived.generation == generation));
-            BarrierWaitResult(false)
+            loop {
+                let waits;
+                (arrived, waits) = self.all_here.wait_limited(arrived, None);
+                if arrived.generation != generation {
+                    return BarrierWaitResult(false);
+                }
+                // The wait has ended with its run, so this hasn't arrived.
+                if !waits {
+                    arrived.count -= 1;
+                    drop(arrived);
+                    unwind_to_run();
+                }
+            }
         } else {
             arrived.count = 0;
             arrived.generation = arrived.generation.wrapping_add(1);

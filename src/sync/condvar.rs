@@ -5,8 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::runtime::{
-    Limit, NotifyList, instant_now, must_wait, nanos, notify_list_add, notify_list_notify_all,
-    notify_list_notify_one, notify_list_wait, notify_list_wait_limited, point, when,
+    Limit, NotifyList, end_with_run, instant_now, must_wait, nanos, notify_list_add, notify_list_notify_all,
+    notify_list_notify_one, notify_list_wait_limited, outside_of_run, point, unwind_to_run, when,
 };
 use crate::sync::MutexGuard;
 
@@ -76,12 +76,10 @@ impl Condvar {
     #[track_caller]
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let _guest = must_wait("Condvar::wait");
-        let mutex = guard.mutex();
-        point("wait");
-        let ticket = notify_list_add(&self.waiters);
-        drop(guard);
-        notify_list_wait(&self.waiters, ticket);
-        mutex.lock()
+        match self.wait_limited(guard, None) {
+            (guard, true) => guard,
+            (_, false) => unwind_to_run(),
+        }
     }
 
     /// Waits as long as `condition` is true for the value.
@@ -112,8 +110,14 @@ impl Condvar {
         mut guard: MutexGuard<'a, T>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
+        let mut waits = true;
         while condition(&mut *guard) {
-            guard = self.wait(guard);
+            // If the condition became false while the run ended, the wait has succeeded.
+            if !waits {
+                unwind_to_run();
+            }
+            let _guest = must_wait("Condvar::wait");
+            (guard, waits) = self.wait_limited(guard, None);
         }
         guard
     }
@@ -146,7 +150,10 @@ impl Condvar {
         timeout: Duration,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
         let _guest = must_wait("Condvar::wait_timeout");
-        let (guard, notified) = self.wait_limited(guard, Limit::Time(when(nanos(timeout))));
+        let (guard, notified) = self.wait_limited(guard, Some(Limit::Time(when(nanos(timeout)))));
+        if !notified {
+            end_with_run();
+        }
         (guard, WaitTimeoutResult(!notified))
     }
 
@@ -155,14 +162,15 @@ impl Condvar {
     pub(crate) fn wait_limited<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
-        limit: Limit<'_>,
+        limit: Option<Limit<'_>>,
     ) -> (MutexGuard<'a, T>, bool) {
         let mutex = guard.mutex();
         point("wait");
         let ticket = notify_list_add(&self.waiters);
         drop(guard);
         let notified = notify_list_wait_limited(&self.waiters, ticket, limit);
-        (mutex.lock(), notified)
+        // A waiter that was notified returns, also if its run is over by now.
+        (outside_of_run(|| mutex.lock()), notified)
     }
 
     /// [`wait_while`](Self::wait_while) with a time limit. The result says whether the time was

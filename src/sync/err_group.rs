@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
 use crate::context::{Canceler, Context};
-use crate::goroutine::{Goexit, Scope, message, scope};
+use crate::goroutine::{Scope, is_panic, message, scope};
 use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 use crate::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -211,7 +211,7 @@ impl<'scope, 'env, E: Send + 'env> ErrGroup<'scope, 'env, E> {
             let _slot = slot;
             match catch_unwind(AssertUnwindSafe(|| f(&state.ctx).map_err(|error| state.fail(error)))) {
                 Ok(_) => {}
-                Err(payload) if payload.is::<Goexit>() => resume_unwind(payload),
+                Err(payload) if !is_panic(&*payload) => resume_unwind(payload),
                 Err(payload) => state.panicked(payload),
             }
         });

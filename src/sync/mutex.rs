@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::runtime::{Limit, must_wait, nanos, when};
+use crate::runtime::{Limit, end_with_run, must_wait, nanos, when};
 use crate::sync::raw_mutex::RawMutex;
 
 /// A lock around a value. Go's `sync.Mutex`: locking takes one atomic operation when it is free.
@@ -147,11 +147,15 @@ impl<T: ?Sized> Mutex<T> {
             return Some(guard);
         }
         let _guest = must_wait("lock_timeout");
-        self.lock_limited(Limit::Time(when(nanos(timeout))))
+        let guard = self.lock_limited(Some(Limit::Time(when(nanos(timeout)))));
+        if guard.is_none() {
+            end_with_run();
+        }
+        guard
     }
 
     /// [`lock`](Self::lock) with a limit, on a goroutine.
-    pub(crate) fn lock_limited(&self, limit: Limit<'_>) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn lock_limited(&self, limit: Option<Limit<'_>>) -> Option<MutexGuard<'_, T>> {
         self.raw.lock_limited(limit).then(|| MutexGuard { mutex: self, value: PhantomData })
     }
 

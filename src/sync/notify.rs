@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::goroutine::wake;
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
-    Limit, lock, must_wait, nanos, on_goroutine, point, semacquire, semrelease, tsan, unlock, when,
-    with_limit,
+    Limit, end_with_run, lock, must_wait, nanos, on_goroutine, point, semacquire, semrelease, tsan, unlock,
+    unwind_to_run, when, with_limit_in_run,
 };
 use crate::sync::WaitTimeoutResult;
 use crate::sync::wait_queue::{WaitQueue, Waiter, wake_each};
@@ -240,9 +240,8 @@ impl Notify {
             return;
         }
         let _guest = must_wait("Notify::notified");
-        let waiter = new_waiter(None);
-        if !self.begin(&waiter, None) {
-            semacquire(&waiter.woken);
+        if !self.notified_limited(None) {
+            unwind_to_run();
         }
     }
 
@@ -270,12 +269,16 @@ impl Notify {
             return WaitTimeoutResult(false);
         }
         let _guest = must_wait("Notify::notified_timeout");
-        WaitTimeoutResult(!self.notified_limited(Limit::Time(when(nanos(timeout)))))
+        let notified = self.notified_limited(Some(Limit::Time(when(nanos(timeout)))));
+        if !notified {
+            end_with_run();
+        }
+        WaitTimeoutResult(!notified)
     }
 
     /// [`notified`](Self::notified) with a limit, on a goroutine. Returns whether a notification
     /// came before the limit.
-    pub(crate) fn notified_limited(&self, limit: Limit<'_>) -> bool {
+    pub(crate) fn notified_limited(&self, limit: Option<Limit<'_>>) -> bool {
         let waiter = new_waiter(None);
         if self.begin(&waiter, None) {
             return true;
@@ -286,13 +289,16 @@ impl Notify {
             let notified = self.is_notified(&waiter);
             let queued = self.queue.remove(&waiter);
             unlock(&self.lock);
-            gave_up.set(queued && !notified);
+            // If both a limit and the end of a run come, only one of them finds the waiter.
+            if queued && !notified {
+                gave_up.set(true);
+            }
             // Done last: after this the waiter may be gone.
             queued.then_some(|| semrelease(&waiter.woken))
         };
         // SAFETY: the waiter is accessed with the lock held, and the flag is read later. Only the
         // caller that takes the waiter off the queue wakes it, so the waiter stays until then.
-        unsafe { with_limit(limit, &give_up, || semacquire(&waiter.woken)) };
+        unsafe { with_limit_in_run(limit, &give_up, || semacquire(&waiter.woken)) };
         !gave_up.get()
     }
 

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::runtime::{Limit, must_wait, nanos, on_goroutine, when};
+use crate::runtime::{Limit, end_with_run, must_wait, nanos, on_goroutine, when};
 use crate::sync::{AcquireError, Semaphore};
 
 /// Permits of a [`Semaphore`]. Dropping it gives them back.
@@ -249,7 +249,11 @@ impl Semaphore {
             return result.ok();
         }
         let _guest = must_wait("acquire_timeout");
-        self.acquire_limited(n, Limit::Time(when(nanos(timeout))))?.ok()
+        let acquired = self.acquire_limited(n, Some(Limit::Time(when(nanos(timeout)))));
+        if acquired.is_none() {
+            end_with_run();
+        }
+        acquired?.ok()
     }
 
     /// [`acquire`](Self::acquire) of a permit that keeps the semaphore. The name is tokio's.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::runtime::{nanos, now};
+use crate::runtime::{nanos, now, run_is_over};
 use crate::sync::Semaphore;
 use crate::sync::short_mutex::{ShortMutex, ShortMutexGuard};
 
@@ -92,8 +92,14 @@ impl<T> Shared<T> {
     }
 }
 
-/// An object of a [`Pool`]. Dropping it gives the object back. If it is dropped by a panic, the
-/// object is dropped as well, because the panic may have left it in the middle of something.
+/// An object of a [`Pool`]. Dropping it gives the object back. If it is dropped by a panic, or in a
+/// [run](crate::context::Context::run) that is over, the object is dropped as well, because that
+/// may have left it in the middle of something.
+///
+/// After another error the object goes back to the pool. A read that has failed, for instance at a
+/// timeout of its own, leaves its answer in the connection, and the next caller would read that
+/// answer. So [`discard`](Self::discard) a connection whose read or write has failed, or let the
+/// pool's [check](Pool::with_check) find out.
 ///
 /// It keeps the pool's objects, not the function that makes them.
 ///
@@ -378,7 +384,8 @@ impl<T> Drop for Pooled<T> {
 
         let _slot = Slot(&self.shared.slots);
         let Some(object) = self.object.take() else { return };
-        if thread::panicking() {
+        // A read that its run has ended may have left an answer in a connection.
+        if thread::panicking() || run_is_over() {
             drop(object);
         } else {
             let now = now();

@@ -1,14 +1,16 @@
 //! [`RateLimiter`]: Go's `golang.org/x/time/rate`.
 
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::runtime::runtime2::Mutex;
-use crate::runtime::{lock, must_wait, nanos, now, on_goroutine, point, time_sleep, unlock};
+use crate::runtime::{lock, must_wait, nanos, now, on_goroutine, point, unlock};
 use crate::sync::WaitTimeoutResult;
+use crate::time::sleep;
 
 /// A limit on how often something happens: a token bucket. Go's `rate.Limiter`, of
 /// `golang.org/x/time/rate`.
@@ -275,9 +277,10 @@ impl RateLimiter {
         }
         let _guest = must_wait("RateLimiter::wait");
         let Some(reservation) = self.reserve_within(n, most)? else { return Ok(false) };
-        // SAFETY: must_wait has checked that this is a goroutine with a P, or made it one. Nothing
-        // here comes from a thread-local.
-        unsafe { time_sleep(nanos(reservation.delay())) };
+        let Ok(()) = reservation.wait(|delay| {
+            sleep(delay);
+            Ok::<_, Infallible>(())
+        });
         Ok(true)
     }
 
@@ -488,6 +491,30 @@ impl Reservation<'_> {
                 }
             }
         });
+    }
+}
+
+impl Reservation<'_> {
+    /// Calls `sleep` with the delay. If that fails or unwinds, gives the tokens back.
+    pub(crate) fn wait<E>(self, sleep: impl FnOnce(Duration) -> Result<(), E>) -> Result<(), E> {
+        let delay = self.delay();
+        let mut given_back = GivenBack(Some(self));
+        let slept = sleep(delay);
+        if slept.is_ok() {
+            given_back.0 = None;
+        }
+        slept
+    }
+}
+
+/// A reservation that is canceled when this is dropped.
+struct GivenBack<'a>(Option<Reservation<'a>>);
+
+impl Drop for GivenBack<'_> {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.0.take() {
+            reservation.cancel();
+        }
     }
 }
 

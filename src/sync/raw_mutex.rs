@@ -12,7 +12,7 @@ use crate::runtime::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{
     Limit, can_spin, cansemacquire, do_spin, fatal, gosched, must_wait, now, point, semacquire_limited,
-    semacquire1, semrelease1, throw,
+    semrelease1, throw, unwind_to_run,
 };
 
 /// A mutex without a value.
@@ -56,14 +56,16 @@ impl RawMutex {
     #[track_caller]
     fn wait_and_lock(&self) {
         let _guest = must_wait("lock");
-        self.lock_slow(None);
+        if !self.lock_slow(None) {
+            unwind_to_run();
+        }
     }
 
     /// [`lock`](Self::lock) with a limit, on a goroutine. Returns whether it has locked.
-    pub(crate) fn lock_limited(&self, limit: Limit<'_>) -> bool {
+    pub(crate) fn lock_limited(&self, limit: Option<Limit<'_>>) -> bool {
         point("lock");
         self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            || self.lock_slow(Some(limit))
+            || self.lock_slow(limit)
     }
 
     pub(crate) fn try_lock(&self) -> bool {
@@ -127,14 +129,7 @@ impl RawMutex {
             // A waiter that was woken in vain goes back to the front.
             let lifo = waiting_since.is_some();
             let since = *waiting_since.get_or_insert_with(now);
-            let acquired = match limit {
-                Some(limit) => semacquire_limited(&self.sema, lifo, WaitReason::SyncMutexLock, limit),
-                None => {
-                    semacquire1(&self.sema, lifo, WaitReason::SyncMutexLock);
-                    true
-                }
-            };
-            if !acquired {
+            if !semacquire_limited(&self.sema, lifo, WaitReason::SyncMutexLock, limit) {
                 return self.leave();
             }
             starving |= now() - since > STARVATION_THRESHOLD;

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::runtime::runtime2::WaitReason;
-use crate::runtime::{must_wait, on_goroutine, point, semacquire1, semrelease};
+use crate::runtime::{must_run, on_goroutine, point, semacquire1, semrelease};
 use crate::sync::raw_mutex::RawMutex;
 
 /// More readers than there can be at once.
@@ -217,7 +217,7 @@ impl<T: ?Sized> RwLock<T> {
         {
             return guard;
         }
-        let _guest = must_wait("read");
+        let _guest = must_run("read");
         // Acquire: pairs with the release in write_unlock.
         let count = self.raw.reader_count.fetch_add(1, Ordering::Acquire);
         if count.cast_unsigned() >= MOST_READERS {
@@ -283,7 +283,7 @@ impl<T: ?Sized> RwLock<T> {
         {
             return guard;
         }
-        let _guest = must_wait("write");
+        let _guest = must_run("write");
         self.raw.writers.lock();
         // Acquire: pairs with the release in read_unlock.
         let readers = self.raw.reader_count.fetch_sub(MAX_READERS, Ordering::AcqRel);

@@ -12,7 +12,8 @@ use std::task::{Context, Poll, Waker};
 use crate::goroutine::{wake, wake_elsewhere};
 use crate::runtime::runtime2::Mutex;
 use crate::runtime::{
-    Limit, lock, must_wait, on_goroutine, point, semacquire, semrelease, tsan, unlock, with_limit,
+    Limit, lock, must_wait, on_goroutine, point, semacquire, semrelease, tsan, unlock, unwind_to_run,
+    with_limit_in_run,
 };
 use crate::sync::SemaphorePermit;
 use crate::sync::wait_queue::{ToWake, WaitQueue, Waiter, wake_each};
@@ -231,13 +232,7 @@ impl Semaphore {
             return result;
         }
         let _guest = must_wait("acquire");
-        let waiter = waiter_for(n, None);
-        match self.take_or_queue(&waiter) {
-            Begun::Taken => {}
-            Begun::Refused => return Err(AcquireError(())),
-            Begun::Queued => semacquire(&waiter.woken),
-        }
-        self.outcome(&waiter)
+        self.acquire_limited(n, None).unwrap_or_else(|| unwind_to_run())
     }
 
     /// The result of a request that needs no wait: the permits are free, or the semaphore is
@@ -260,7 +255,7 @@ impl Semaphore {
     pub(crate) fn acquire_limited(
         &self,
         n: usize,
-        limit: Limit<'_>,
+        limit: Option<Limit<'_>>,
     ) -> Option<Result<SemaphorePermit<'_>, AcquireError>> {
         let waiter = waiter_for(n, None);
         match self.take_or_queue(&waiter) {
@@ -271,7 +266,10 @@ impl Semaphore {
         let gave_up = Cell::new(false);
         let give_up = || {
             let queued = self.leave(&waiter);
-            gave_up.set(queued);
+            // If both a limit and the end of a run come, only one of them finds the waiter.
+            if queued {
+                gave_up.set(true);
+            }
             queued.then_some(|| {
                 // Futures are woken on goroutines of their own, because the caller, which ends this
                 // wait, may have others to end.
@@ -283,7 +281,7 @@ impl Semaphore {
         // SAFETY: the waiter's links are accessed with the lock held, and the flag is read later.
         // Only the caller that takes the waiter off the queue wakes it, so the waiter stays until
         // then.
-        unsafe { with_limit(limit, &give_up, || semacquire(&waiter.woken)) };
+        unsafe { with_limit_in_run(limit, &give_up, || semacquire(&waiter.woken)) };
         (!gave_up.get()).then(|| self.outcome(&waiter))
     }
 

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use crate::runtime::must_wait;
+use crate::runtime::{must_wait, outside_of_run};
 use crate::sync::{Condvar, Mutex};
 
 /// Does work that many goroutines want at the same time once for all of them. Callers that come
@@ -157,7 +157,8 @@ impl<K: Eq + Hash, V: Clone> Flight<'_, K, V> {
 
 impl<K: Eq + Hash, V> Drop for Flight<'_, K, V> {
     fn drop(&mut self) {
-        let mut calls = self.flights.calls.lock();
+        // Not ended by a run: later callers would wait for the end of this call forever.
+        let mut calls = outside_of_run(|| self.flights.calls.lock());
         // The entry is found by its key, whose code is the program's and may panic. In that case
         // all entries are searched, because otherwise later callers would find the end of this call
         // forever.
@@ -172,7 +173,7 @@ impl<K: Eq + Hash, V> Drop for Flight<'_, K, V> {
         };
         drop(calls);
         // Set before anything of the program's is dropped.
-        *self.call.state.lock() = mem::replace(&mut self.end, State::Unwound);
+        *outside_of_run(|| self.call.state.lock()) = mem::replace(&mut self.end, State::Unwound);
         self.call.changed.notify_all();
         drop(left);
         // If this unwinds already, it has its own panic.

@@ -5,7 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::runtime::{
-    NotifyList, gosched, must_wait, notify_list_add, notify_list_notify_all, point, semacquire, semrelease,
+    NotifyList, gosched, in_run, must_wait, notify_list_add, notify_list_notify_all, point, semacquire,
+    semrelease, unwind_to_run,
 };
 
 /// Counts goroutines, or other work, that other goroutines wait for. Go's `sync.WaitGroup`.
@@ -212,6 +213,12 @@ impl WaitGroup {
                 return;
             }
             let _guest = must_wait("WaitGroup::wait");
+            if in_run() {
+                if !self.wait_limited(None) {
+                    unwind_to_run();
+                }
+                return;
+            }
             if count(state) < 0 {
                 // A surplus `done` is about to undo its change, and wakes nobody then.
                 // SAFETY: on a goroutine, because must_wait was called, and a point that can park.

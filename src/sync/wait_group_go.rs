@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::goroutine::{Builder, JoinHandle, cannot};
-use crate::runtime::{Limit, must_wait, nanos, notify_list_wait_limited, when};
+use crate::runtime::{Limit, end_with_run, must_wait, nanos, notify_list_wait_limited, when};
 use crate::sync::{WaitGroup, WaitTimeoutResult};
 
 /// One unit of the count of a [`WaitGroup`]. Dropping it is [`done`](WaitGroup::done), also during
@@ -122,12 +122,16 @@ impl WaitGroup {
             return WaitTimeoutResult(!self.is_done());
         }
         let _guest = must_wait("WaitGroup::wait_timeout");
-        WaitTimeoutResult(!self.wait_limited(Limit::Time(when(nanos(timeout)))))
+        let done = self.wait_limited(Some(Limit::Time(when(nanos(timeout)))));
+        if !done {
+            end_with_run();
+        }
+        WaitTimeoutResult(!done)
     }
 
     /// [`wait`](Self::wait) with a limit, on a goroutine. Returns whether the count was 0 before
     /// the limit.
-    pub(crate) fn wait_limited(&self, limit: Limit<'_>) -> bool {
+    pub(crate) fn wait_limited(&self, limit: Option<Limit<'_>>) -> bool {
         // In a loop, because others may have added after the count came to 0.
         while let Some(number) = self.announce() {
             if !notify_list_wait_limited(self.timed(), number, limit) {

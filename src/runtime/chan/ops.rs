@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{Held, on_goroutine, whoami};
+use crate::runtime::base::this::{Held, whoami};
 use crate::runtime::chan::future::{Woken, end_future_wait, wake_future};
 use crate::runtime::chan::grow::{make_room, shrink};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
@@ -21,11 +21,37 @@ use crate::runtime::data::cell::Cell;
 use crate::runtime::data::hchan::{CLOSED, FED, GROWS, Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
+use crate::runtime::g::values::has_no_values;
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::prof::contention::{Wait, released};
 use crate::runtime::sched::exploration::point;
 use crate::runtime::sched::park::{gopark, gopark_on};
 use crate::runtime::sched::ready::ready_on;
+
+/// Whether a channel's operation waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Block {
+    No,
+    Yes,
+    /// Not on a goroutine that may be in a run, whose end is to end the wait: the face finds out.
+    UnlessInRun,
+}
+
+impl Block {
+    /// Whether `gp`, which runs here and may wait, does.
+    #[inline(always)]
+    pub(super) fn waits(self, gp: &G) -> bool {
+        has_no_values(gp) || self == Block::Yes
+    }
+}
+
+impl From<bool> for Block {
+    #[inline(always)]
+    fn from(block: bool) -> Self {
+        if block { Block::Yes } else { Block::No }
+    }
+}
 
 /// How a send ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +84,7 @@ pub enum Received {
 /// # Safety
 /// As the raw one.
 #[inline(never)]
-pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: bool) -> Sent {
+pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, block: Block) -> Sent {
     // SAFETY: the caller keeps to the contract of `hchan::chansend`.
     unsafe { chansend_and(c, ep, block, wake_future) }
 }
@@ -71,7 +97,7 @@ pub(crate) unsafe fn chansend(c: Option<NonNull<Hchan>>, ep: *const c_void, bloc
 pub(crate) unsafe fn chansend_unwoken(c: NonNull<Hchan>, ep: *const c_void) -> (Sent, Option<Woken>) {
     let mut woken = None;
     // SAFETY: the caller keeps to the contract of chansend.
-    let sent = unsafe { chansend_and(Some(c), ep, false, |future| woken = Some(future)) };
+    let sent = unsafe { chansend_and(Some(c), ep, Block::No, |future| woken = Some(future)) };
     (sent, woken)
 }
 
@@ -83,11 +109,11 @@ pub(crate) unsafe fn chansend_unwoken(c: NonNull<Hchan>, ep: *const c_void) -> (
 pub(super) unsafe fn chansend_and(
     c: Option<NonNull<Hchan>>,
     ep: *const c_void,
-    block: bool,
+    block: Block,
     wake: impl FnOnce(Woken),
 ) -> Sent {
     let Some(c) = c else {
-        if !block || !on_goroutine() {
+        if block == Block::No || !whoami().0.is_some_and(|gp| block.waits(gp)) {
             return Sent::Full;
         }
         // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it
@@ -100,7 +126,7 @@ pub(super) unsafe fn chansend_and(
     // A try that fails takes no lock. A closed channel never goes from having room to being full.
     // So if the channel wasn't closed and then was full, at some moment it was open and full. The
     // order of the two loads doesn't matter for that, as in Go.
-    if !block && c.closed.load(Ordering::Relaxed) == 0 && full(c) {
+    if block == Block::No && c.closed.load(Ordering::Relaxed) == 0 && full(c) {
         return Sent::Full;
     }
     let (mut gp, mut mp) = whoami();
@@ -121,10 +147,14 @@ pub(super) unsafe fn chansend_and(
         unlock_on(mp, &c.lock);
         return Sent::Done;
     }
-    let (true, Some(gp), Some(mp)) = (block, gp, mp) else {
+    let (true, Some(gp), Some(mp)) = (block != Block::No, gp, mp) else {
         unlock_on(mp, &c.lock);
         return Sent::Full;
     };
+    if !block.waits(gp) {
+        unlock_on(Some(mp), &c.lock);
+        return Sent::Full;
+    }
     // The receiver copies the value from `ep` while this goroutine is parked.
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
     park_on(gp, mp, c, WaitReason::ChanSend, TraceBlockReason::ChanSend);
@@ -141,9 +171,9 @@ pub(super) unsafe fn chansend_and(
 /// # Safety
 /// As the raw one.
 #[inline(never)]
-pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: bool) -> Received {
+pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: Block) -> Received {
     let Some(c) = c else {
-        if !block || !on_goroutine() {
+        if block == Block::No || !whoami().0.is_some_and(|gp| block.waits(gp)) {
             return Received::Empty;
         }
         // SAFETY: as in chansend.
@@ -154,7 +184,7 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     };
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
-    if !block && empty(c) {
+    if block == Block::No && empty(c) {
         // A closed channel stays closed. It isn't closed now, so it wasn't when it was empty. All
         // these loads are SeqCst: in the other order, they would miss a value and then a close in
         // between.
@@ -191,10 +221,14 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         unlock_on(mp, &c.lock);
         return Received::Done;
     }
-    let (true, Some(gp), Some(mp)) = (block, gp, mp) else {
+    let (true, Some(gp), Some(mp)) = (block != Block::No, gp, mp) else {
         unlock_on(mp, &c.lock);
         return Received::Empty;
     };
+    if !block.waits(gp) {
+        unlock_on(Some(mp), &c.lock);
+        return Received::Empty;
+    }
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.recvq, ep);
     park_on(gp, mp, c, WaitReason::ChanReceive, TraceBlockReason::ChanRecv);
     if woken(gp, mysg, wait) { Received::Done } else { Received::Closed }

@@ -16,7 +16,7 @@ use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::grow::shrink;
-use crate::runtime::chan::ops::{Sent, bufrecv, bufsend, chansend, received_nothing, recv, send};
+use crate::runtime::chan::ops::{Block, Sent, bufrecv, bufsend, chansend, received_nothing, recv, send};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::hchan::{FED, GROWS, Hchan};
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
@@ -165,20 +165,40 @@ pub(crate) enum How {
     Try,
     /// One at random.
     Wait,
+    /// One at random; a wait as [`Block::UnlessInRun`] says.
+    WaitUnlessInRun,
     /// The first; no wait.
     TryInOrder,
     /// The first.
     WaitInOrder,
+    /// The first; a wait as [`Block::UnlessInRun`] says.
+    WaitInOrderUnlessInRun,
 }
 
 impl How {
     #[inline(always)]
-    pub(crate) fn new(wait: bool, in_order: bool) -> Self {
-        match (wait, in_order) {
-            (false, false) => How::Try,
-            (true, false) => How::Wait,
-            (false, true) => How::TryInOrder,
-            (true, true) => How::WaitInOrder,
+    pub(crate) fn new(block: Block, in_order: bool) -> Self {
+        match (block, in_order) {
+            (Block::No, false) => How::Try,
+            (Block::Yes, false) => How::Wait,
+            (Block::UnlessInRun, false) => How::WaitUnlessInRun,
+            (Block::No, true) => How::TryInOrder,
+            (Block::Yes, true) => How::WaitInOrder,
+            (Block::UnlessInRun, true) => How::WaitInOrderUnlessInRun,
+        }
+    }
+
+    #[inline(always)]
+    fn in_order(self) -> bool {
+        self as u8 >= How::TryInOrder as u8
+    }
+
+    #[inline(always)]
+    fn block(self) -> Block {
+        match self {
+            How::Try | How::TryInOrder => Block::No,
+            How::Wait | How::WaitInOrder => Block::Yes,
+            How::WaitUnlessInRun | How::WaitInOrderUnlessInRun => Block::UnlessInRun,
         }
     }
 }
@@ -191,7 +211,7 @@ impl How {
 #[inline(always)]
 pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
     // SAFETY: the caller promises what this asks for.
-    unsafe { selectgo1(scases, order, nsends, How::new(block, false)) }
+    unsafe { selectgo1(scases, order, nsends, How::new(block.into(), false)) }
 }
 
 /// [`selectgo`], or a select in a given order, which Go doesn't have. The order is in `order`,
@@ -205,7 +225,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
     let mut norder = 0;
-    if matches!(how, How::Try | How::Wait) {
+    if !how.in_order() {
         // pollorder: a random permutation, made by inserting each case at a random place (Fisher
         // and Yates).
         for (i, scase) in scases.iter().enumerate() {
@@ -235,7 +255,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
         if chooses() {
-            order_by_strategy(scases, pollorder, lockorder, nsends, matches!(how, How::Try | How::Wait));
+            order_by_strategy(scases, pollorder, lockorder, nsends, !how.in_order());
         }
 
         // Pass 1: is one ready?
@@ -277,10 +297,14 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                 }
             }
         }
-        let (true, Some(gp), Some(mp)) = (matches!(how, How::Wait | How::WaitInOrder), gp, mp) else {
+        let (true, Some(gp), Some(mp)) = (how.block() != Block::No, gp, mp) else {
             selunlock(mp, scases, lockorder);
             return Chosen::None;
         };
+        if !how.block().waits(gp) {
+            selunlock(Some(mp), scases, lockorder);
+            return Chosen::None;
+        }
 
         // Pass 2: a sudog into each queue, and park.
         let wait = Wait::begin();
@@ -342,7 +366,7 @@ fn prepare_receive(c: &Hchan) {
 #[inline(never)]
 unsafe fn send_growing(i: usize, scases: &[Scase]) -> Chosen {
     // SAFETY: as the caller says.
-    match unsafe { chansend(scases[i].c, scases[i].elem, false) } {
+    match unsafe { chansend(scases[i].c, scases[i].elem, Block::No) } {
         Sent::Done => Chosen::Sent(i),
         Sent::Closed => Chosen::SendClosed(i),
         Sent::Full => throw("selectgo: a channel that grows is full"),

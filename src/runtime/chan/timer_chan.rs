@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::base::this::with_room;
 use crate::runtime::chan::future::{Woken, wake_future};
 use crate::runtime::chan::make::{makechan, timer_of};
-use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
+use crate::runtime::chan::ops::{Block, Received, chanrecv, chansend_and};
 use crate::runtime::data::hchan::{EXPLORED, FED, Hchan, Type};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::explore::clock::{instant_of, now, timers_p};
@@ -114,7 +114,7 @@ fn send_if_due(t: &Timer) -> Option<Woken> {
     // SAFETY: the waiter is the channel of make_timer_chan, whose values are Instants or of no
     // size. It stays, as it is freed after drop_timer_of, which waits for the lock that is held.
     unsafe {
-        chansend_and(c, (&raw const time).cast(), false, |woken| {
+        chansend_and(c, (&raw const time).cast(), Block::No, |woken| {
             woken.note_setting(t.seq.load(Ordering::Relaxed));
             future = Some(woken);
         });
@@ -167,7 +167,7 @@ pub(crate) unsafe fn cancel_chan(c: NonNull<Hchan>) -> bool {
 unsafe fn take_stale(c: NonNull<Hchan>) -> bool {
     // SAFETY: the channel stays, as the caller says, and null is no place. An Instant needs no
     // drop.
-    let take = || unsafe { chanrecv(Some(c), ptr::null_mut(), false) == Received::Done };
+    let take = || unsafe { chanrecv(Some(c), ptr::null_mut(), Block::No) == Received::Done };
     let taken = take();
     while taken && take() {}
     taken

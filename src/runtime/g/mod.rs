@@ -26,11 +26,13 @@
 //! | `explored.rs` | the numbers of an exploration's goroutines |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
 //! | `values.rs` | `Values`: the values of goroutine-locals; `drop_locals` |
+//! | `extent.rs` | what holds during a call: the run with which its waits end, and bound values |
 //! | `callers.rs` | `gcallers`: the frames of a goroutine that stands still; `saveAncestors` |
 
 pub(super) mod allgs;
 pub(super) mod callers;
 pub(super) mod explored;
+pub(super) mod extent;
 pub(super) mod gfree;
 pub(super) mod proflabel;
 pub(super) mod status;

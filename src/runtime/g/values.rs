@@ -15,6 +15,7 @@ use std::rc::Rc;
 use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::fatal;
 use crate::runtime::data::runtime2::G;
+use crate::runtime::g::extent::Extent;
 use crate::runtime::tls;
 
 /// The values have been dropped, and there will be no others.
@@ -31,6 +32,8 @@ pub(crate) trait Key: Sync {
 pub(crate) struct Values {
     /// None when they have ended.
     entries: RefCell<Option<Vec<Entry>>>,
+    /// What holds for the present call.
+    pub(super) extent: RefCell<Extent>,
     /// The function that [`call_on_begin`] calls if a goroutine has inherited some of the values.
     begin: Cell<Option<fn(&Values)>>,
 }
@@ -45,7 +48,11 @@ struct Entry {
 impl Values {
     /// Returns an empty collection.
     const fn new() -> Self {
-        Values { entries: RefCell::new(Some(Vec::new())), begin: Cell::new(None) }
+        Values {
+            entries: RefCell::new(Some(Vec::new())),
+            extent: RefCell::new(Extent::NOTHING),
+            begin: Cell::new(None),
+        }
     }
 
     /// Returns the value of `key`, which `init` makes if there is none yet. Returns none if the
@@ -82,7 +89,8 @@ impl Values {
         if clones.is_empty() {
             return None;
         }
-        Some(Box::new(Values { entries: RefCell::new(Some(clones)), begin: self.begin.clone() }))
+        let (entries, extent) = (RefCell::new(Some(clones)), RefCell::new(Extent::NOTHING));
+        Some(Box::new(Values { entries, extent, begin: self.begin.clone() }))
     }
 
     /// Sets the function that is called when a goroutine begins which has inherited some of these
@@ -181,6 +189,17 @@ impl Inherited {
 #[inline(always)]
 pub(in crate::runtime) fn forget_values(gp: &G) {
     gp.ext.values.set(ptr::null_mut());
+}
+
+/// Whether it is certain that `gp`, which runs here, has no values, and isn't a thread's.
+#[inline(always)]
+pub(in crate::runtime) fn has_no_values(gp: &G) -> bool {
+    gp.ext.values.get().is_null()
+}
+
+/// Notes that `gp` is a thread's, whose values are the thread's.
+pub(in crate::runtime) fn has_values_of_thread(gp: &G) {
+    gp.ext.values.set(ENDED.cast());
 }
 
 /// Whether `gp` has thread-locals or values of its own, which end with it.

@@ -21,10 +21,12 @@
 //! | `mod.rs` | the names that other rooms use |
 //! | `key.rs` | the protocol: two words and a futex. `key32`, `mutexContended` |
 //! | `mutex.rs` | `lock`, `unlock`, also for callers that know their M; `lock` with a rank that is checked; `lock2`, `unlock2`, which count the locks in the M; `SharedMutex`, for a static |
+//! | `cancel.rs` | `Cancellation`: an event that ends waits |
 //! | `note.rs` | `noteclear`, `notewakeup`, `notesleep`, `notetsleep`, `notetsleep_internal` |
 //! | `port_mutex.rs` | a port's lock, whose memory the port may free once the lock is released: Go's protocol, one word |
 //! | `rank.rs` | the ranks and their partial order; in debug builds `lockInit`, `lockWithRank`, `assertLockHeld`, `assertWorldStopped`, which do nothing in release builds |
 
+pub(super) mod cancel;
 mod key;
 pub(super) mod mutex;
 pub(super) mod note;

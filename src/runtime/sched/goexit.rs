@@ -312,7 +312,7 @@ fn free_if_exited(gp: &'static G) {
 }
 
 /// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
-pub(crate) fn wait_for_end(gp: &'static G) {
+pub(in crate::runtime) fn wait_for_end(gp: &'static G) {
     wait_for_end_unless(gp, || false);
 }
 

@@ -36,8 +36,10 @@ use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::link::{Link, SharedLink};
 use crate::runtime::data::runtime2::{G, GDEAD, GSYSCALL, M, Stack, sched};
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::extent::end_with_run;
 use crate::runtime::g::gfree::gfput;
 use crate::runtime::g::status::casgstatus;
+use crate::runtime::g::values::has_values_of_thread;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::sigstack::{minit_signals, sigblock, unminit_signals};
@@ -141,6 +143,18 @@ extern "C" fn gosched_mexit() {
     mp.free_wait.store(FREE_M_REF, Ordering::Release);
 }
 
+/// Lets the caller wait while the result lives: [`must_run`]. If the run that the caller is in is
+/// over, unwinds to it.
+///
+/// # Panics
+/// As [`must_run`].
+#[inline(always)]
+#[track_caller]
+pub(crate) fn must_wait(what: &str) -> Option<Guest> {
+    end_with_run();
+    must_run(what)
+}
+
 /// Lets the caller park while the result lives. Makes a thread that isn't the runtime's a
 /// goroutine. A goroutine needs nothing, and gets none.
 ///
@@ -149,7 +163,7 @@ extern "C" fn gosched_mexit() {
 /// is no memory to make the thread a goroutine. `what` is the operation that the message names.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn must_wait(what: &str) -> Option<Guest> {
+pub(crate) fn must_run(what: &str) -> Option<Guest> {
     if on_goroutine() { None } else { Some(become_goroutine(what)) }
 }
 
@@ -159,16 +173,6 @@ pub(crate) fn must_wait(what: &str) -> Option<Guest> {
 #[inline(never)]
 pub(crate) fn guest() -> Option<Guest> {
     if getg().is_none() && started() { Guest::new().ok() } else { None }
-}
-
-/// Calls `f` so that it can wait: see [`must_wait`]. Not inlined, because it is the cold part of
-/// functions that are.
-#[cold]
-#[inline(never)]
-#[track_caller]
-pub(crate) fn as_goroutine<R>(what: &str, f: impl FnOnce() -> R) -> R {
-    let _guest = must_wait(what);
-    f()
 }
 
 /// Returns where the caller is, if it is on a thread of the runtime's but can't park: inside
@@ -326,6 +330,7 @@ fn needm() -> io::Result<()> {
     let mp = get_extra_m()?;
     let Some(gp) = mp.curg.get() else { throw("needm: no g") };
     tsan::guest_begins(gp, mp);
+    has_values_of_thread(gp);
     gp.stack.set(stack);
     gp.stackguard0.store(stack.lo + STACK_GUARD, Ordering::Relaxed);
     gp.stktopsp.set(stack.hi);

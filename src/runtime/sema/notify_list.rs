@@ -12,6 +12,7 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::g::extent::in_run;
 use crate::runtime::g::sudog::acquire_sudog;
 use crate::runtime::lock::mutex::{SharedMutex, lock_ranked};
 use crate::runtime::lock::rank::LockRank;
@@ -19,7 +20,8 @@ use crate::runtime::lock::unlock;
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sema::semacquire::{end_wait, ready_with_time};
-use crate::runtime::time::fire::{Limit, with_limit};
+use crate::runtime::time::fire::Limit;
+use crate::runtime::time::in_run::with_limit_in_run;
 
 /// A list of waiters. All zero, it is empty. Go's `notifyList`.
 #[repr(C)]
@@ -164,8 +166,13 @@ fn enter(l: &NotifyList, t: u32) -> (&'static Sudog, Wait) {
     (s, wait)
 }
 
-/// [`notify_list_wait`] with a limit. Returns whether the number was notified.
-pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>) -> bool {
+/// [`notify_list_wait`] that ends with the limit, or with the run. Returns whether the number was
+/// notified.
+pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Option<Limit<'_>>) -> bool {
+    if limit.is_none() && !in_run() {
+        notify_list_wait(l, t);
+        return true;
+    }
     // The waiter's sudog and its wait, once it is on the list.
     let sleeper: Cell<Option<(&'static Sudog, Wait)>> = Cell::new(None);
     let gave_up = Cell::new(false);
@@ -194,7 +201,7 @@ pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Limit<'_>)
     };
     // SAFETY: the cells change with the list's lock held. Without the lock only the waiter that was
     // woken reads them. Then its sudog is set and off the list, so the cells don't change.
-    let notified = unsafe { with_limit(limit, &give_up, sleep) };
+    let notified = unsafe { with_limit_in_run(limit, &give_up, sleep) };
     // Released only now: until with_limit returns, the limit's function may be looking for the
     // sudog.
     if let Some((s, wait)) = sleeper.get() {

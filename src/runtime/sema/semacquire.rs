@@ -19,6 +19,7 @@ use crate::runtime::base::this::{getm, goroutine, hold_p};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::g::extent::in_run;
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::{LockRank, assert_rank_held};
@@ -26,7 +27,8 @@ use crate::runtime::lock::unlock;
 use crate::runtime::prof::contention::{Wait, mutex_event, now_if, released};
 use crate::runtime::sched::park::{goparkunlock, goyield};
 use crate::runtime::sched::ready::goready;
-use crate::runtime::time::fire::{Limit, with_limit};
+use crate::runtime::time::fire::Limit;
+use crate::runtime::time::in_run::with_limit_in_run;
 
 /// Makes the goroutine of `s` ready. Go's `readyWithTime`.
 pub(super) fn ready_with_time(s: &Sudog) {
@@ -52,9 +54,19 @@ pub(crate) fn semacquire1(addr: &AtomicU32, lifo: bool, reason: WaitReason) {
     end_wait(wait, s);
 }
 
-/// [`semacquire1`] with a limit. Returns whether it has taken one. To be called on a goroutine.
-pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReason, limit: Limit<'_>) -> bool {
+/// [`semacquire1`] that ends with the limit, or with the run. Returns whether it has taken one. To
+/// be called on a goroutine.
+pub(crate) fn semacquire_limited(
+    addr: &AtomicU32,
+    lifo: bool,
+    reason: WaitReason,
+    limit: Option<Limit<'_>>,
+) -> bool {
     if cansemacquire(addr) {
+        return true;
+    }
+    if limit.is_none() && !in_run() {
+        semacquire1(addr, lifo, reason);
         return true;
     }
     let s = waiter();
@@ -76,7 +88,8 @@ pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, reason: WaitReaso
     };
     // SAFETY: the flag is written and read with the root's lock held. Only the thread that takes
     // the sudog off the queue wakes the goroutine.
-    let acquired = unsafe { with_limit(limit, &give_up, || sleep(addr, s, lifo, reason, || gave_up.get())) };
+    let acquired =
+        unsafe { with_limit_in_run(limit, &give_up, || sleep(addr, s, lifo, reason, || gave_up.get())) };
     end_wait(wait, s);
     acquired
 }

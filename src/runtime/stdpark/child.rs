@@ -18,7 +18,7 @@ use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::stdpark::descriptors::{Waited, after_close, before_close, wait_for_one};
 use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::operation::is_nonblocking;
+use crate::runtime::stdpark::operation::{ECANCELED, is_nonblocking};
 
 /// Returns the goroutine, if it may park. In an exploration a wait for a child blocks its thread.
 /// It also does on a goroutine that has a thread to itself, as a goroutine that traces the child
@@ -27,24 +27,25 @@ fn may_wait() -> Option<&'static G> {
     may_park().filter(|gp| gp.lockedm.get().is_none() && !(exploring() && is_explored(gp)))
 }
 
-/// Waits until the process of a pidfd has ended. Returns whether that was possible.
+/// Waits until the process of a pidfd has ended, as far as the goroutine can park for that. Returns
+/// false if the run that the goroutine is in has ended the wait.
 fn wait_for_end(gp: &'static G, pidfd: RawFd) -> bool {
     loop {
         match wait_for_one(gp, pidfd, libc::POLLIN, false, How::Armed, WaitReason::StdChild, None) {
             Waited::Ready(0) => {}
-            Waited::Ready(_) => return true,
-            _ => return false,
+            Waited::Canceled => return false,
+            _ => return true,
         }
     }
 }
 
-/// Waits until a process has ended. Returns whether that was possible.
+/// [`wait_for_end`] of a process.
 fn wait_for_end_of(gp: &'static G, pid: pid_t) -> bool {
     // SAFETY: no memory is passed.
     let pidfd = unsafe { syscall!(SYS_pidfd_open, pid, 0) };
-    let Ok(pidfd) = RawFd::try_from(pidfd) else { return false };
+    let Ok(pidfd) = RawFd::try_from(pidfd) else { return true };
     if pidfd < 0 {
-        return false;
+        return true;
     }
     let waited = wait_for_end(gp, pidfd);
     before_close(pidfd);
@@ -75,7 +76,9 @@ pub(super) unsafe fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage
         if ret != 0 {
             return result_of(ret);
         }
-        wait_for_end_of(gp, pid);
+        if !wait_for_end_of(gp, pid) {
+            return result_of(ECANCELED);
+        }
     }
     result_of(call(options))
 }
@@ -106,10 +109,13 @@ pub(super) unsafe fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, opti
         // SAFETY: all zero is a valid siginfo_t, and the kernel writes one that is a child's.
         let is_running = ret == 0 && unsafe { seen.assume_init_ref().si_pid() } == 0;
         if is_running {
-            match kind {
+            let goes_on = match kind {
                 libc::P_PID => wait_for_end_of(gp, id as pid_t),
                 _ => wait_for_end(gp, id as RawFd),
             };
+            if !goes_on {
+                return result_of(ECANCELED);
+            }
         }
     }
     result_of(call(info, options))

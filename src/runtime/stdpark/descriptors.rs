@@ -30,6 +30,7 @@ use crate::runtime::base::os::poll_now;
 use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::g::extent::run_is_over;
 use crate::runtime::netpoll::epoll::{has_epoll, remove_marked};
 use crate::runtime::netpoll::marked::{Owner, set_owner};
 use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_generic_init};
@@ -40,7 +41,8 @@ use crate::runtime::stdpark::entry::{
 };
 use crate::runtime::stdpark::gate::may_ready;
 use crate::runtime::stdpark::watch::watch;
-use crate::runtime::time::fire::{Limit, with_limit};
+use crate::runtime::time::fire::Limit;
+use crate::runtime::time::in_run::with_limit_in_run;
 
 /// How many numbers have entries: the kernel's own limit, unless the administrator has raised the
 /// limit. A wait on a higher number blocks its thread.
@@ -235,6 +237,8 @@ pub(super) enum Waited {
     /// any.
     Ready(u32),
     TimedOut,
+    /// The run that the goroutine is in is over.
+    Canceled,
     /// A descriptor was closed.
     Closed,
     /// The wait has lasted long: the caller asks again for the program's settings.
@@ -311,26 +315,22 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
         }
         queued
     };
-    let queued = match until {
-        None => sleep(),
-        Some(until) => {
-            let give_up = || match wait.end(TIMED_OUT) {
-                Found::Parked(gp) => Some(move || {
-                    netpoll_adjust_waiters(-1);
-                    goready(gp);
-                }),
-                Found::Running | Found::Ended => None,
-            };
-            // SAFETY: a wait ends once, and the thread that ends it wakes the goroutine.
-            unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
-        }
+    let give_up = || match wait.end(TIMED_OUT) {
+        Found::Parked(gp) => Some(move || {
+            netpoll_adjust_waiters(-1);
+            goready(gp);
+        }),
+        Found::Running | Found::Ended => None,
     };
+    // SAFETY: a wait ends once, and the thread that ends it wakes the goroutine.
+    let queued = unsafe { with_limit_in_run(until.map(Limit::Time), &give_up, sleep) };
     match queued {
         Queued::Waits => {}
         Queued::Again => return Waited::Ready(0),
         Queued::Cannot => return Waited::Cannot,
     }
     match wait.state.load(Ordering::Acquire) {
+        state if state == TIMED_OUT && run_is_over() => Waited::Canceled,
         state if state == TIMED_OUT => Waited::TimedOut,
         state if state == CLOSED => Waited::Closed,
         state if state == ANEW => Waited::Anew,

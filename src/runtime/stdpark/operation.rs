@@ -38,6 +38,7 @@ use crate::runtime::stdpark::time::sleep_for;
 
 /// What the kernel returns: an error is a negative number.
 pub(super) const EAGAIN: isize = -libc::EAGAIN as isize;
+pub(super) const ECANCELED: isize = -libc::ECANCELED as isize;
 pub(super) const EBADF: isize = -libc::EBADF as isize;
 
 /// What an operation waits for.
@@ -199,6 +200,7 @@ impl Operation {
                 self.until = None;
                 Next::Again
             }
+            Waited::Canceled => Next::Return(ECANCELED),
             Waited::TimedOut if ends != until => Next::Again,
             // A connect goes on, as the kernel's does.
             Waited::TimedOut if self.what == What::Connect => Next::Return(-libc::EINPROGRESS as isize),

@@ -16,6 +16,7 @@ use crate::runtime::arch::syscall::result_of;
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::g::extent::outside_of_run;
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
 use crate::runtime::stdpark::entry::How;
@@ -94,10 +95,11 @@ fn poll_until(
     let mut pace = Pace::new();
     loop {
         pace.before_wait();
-        match wait(gp, until) {
+        // Not ended by a run: code that polls, such as an event loop, doesn't expect an error.
+        match outside_of_run(|| wait(gp, until)) {
             Waited::Cannot => return in_kernel(plain),
             Waited::TimedOut => return attempt(),
-            Waited::Ready(_) | Waited::Closed | Waited::Anew => {
+            Waited::Ready(_) | Waited::Canceled | Waited::Closed | Waited::Anew => {
                 let ret = attempt();
                 if ret != 0 {
                     return ret;

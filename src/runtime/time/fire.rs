@@ -14,9 +14,9 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::data::timer::{Timer, TimerFn};
+use crate::runtime::lock::cancel::Cancellation;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::p::timer::{acquire_timer, release_timer};
-use crate::runtime::time::cancel::Cancellation;
 use crate::runtime::time::modify::{addtimer, deltimer, modtimer};
 
 /// Calls `f` with the timer's `send_lock` held.
@@ -103,7 +103,11 @@ pub(crate) enum Limit<'a> {
 /// `give_up` may be called, on any thread, before `sleep` or while `sleep` runs, but not after
 /// that. The function that it returns may be called until it has woken the waiter. None of these
 /// functions unwinds.
-pub(crate) unsafe fn with_limit<R, G, W>(limit: Limit<'_>, give_up: &G, sleep: impl FnOnce() -> R) -> R
+pub(in crate::runtime) unsafe fn with_limit<R, G, W>(
+    limit: Limit<'_>,
+    give_up: &G,
+    sleep: impl FnOnce() -> R,
+) -> R
 where
     G: Fn() -> Option<W>,
     W: FnOnce(),

@@ -17,10 +17,10 @@
 //! | --- | --- |
 //! | `modify.rs` | `addtimer`, `deltimer`, `modtimer` |
 //! | `fire.rs` | timers that have no effect once they are stopped or reset; waits that a timer or a cancellation may end: `with_limit`, `Limit` |
-//! | `cancel.rs` | `Cancellation` |
+//! | `in_run.rs` | `with_limit_in_run`: waits that end with a context's run, too |
 //! | `sleep.rs` | `timeSleep`, `resetForSleep`, `goroutineReady`; from durations and instants to the runtime's clock: `when` |
 
-pub(super) mod cancel;
 pub(super) mod fire;
+pub(super) mod in_run;
 pub(super) mod modify;
 pub(super) mod sleep;

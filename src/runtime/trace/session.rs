@@ -27,7 +27,7 @@ use crate::runtime::embed::trace::set_recorder;
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::p::procs::procs;
 use crate::runtime::sched::exploration::explored_number;
-use crate::runtime::sched::mstart::{must_wait, where_nothing_parks};
+use crate::runtime::sched::mstart::{must_run, where_nothing_parks};
 use crate::runtime::sema::semacquire::{semacquire, semrelease};
 use crate::runtime::trace::buffer::{self, all_buffers, buffer_of, empty, without_p};
 use crate::runtime::trace::encoder::HEADER;
@@ -72,7 +72,7 @@ fn alone<R>(what: &str, f: impl FnOnce() -> R) -> R {
             semrelease(&SEMA);
         }
     }
-    let _guest = must_wait(what);
+    let _guest = must_run(what);
     semacquire(&SEMA);
     let _release = Release;
     f()

@@ -40,6 +40,7 @@
 #![allow(clippy::upper_case_acronyms, reason = "Go's `mOS`")]
 #![allow(clippy::reversed_empty_ranges, reason = "the mutex doesn't spin under loom")]
 
+mod context;
 mod net;
 mod runtime;
 mod sync;

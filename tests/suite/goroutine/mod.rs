@@ -9,6 +9,7 @@ mod goroutines;
 mod iter;
 mod iter_ends;
 mod join_futures;
+mod join_set;
 mod labels;
 mod local;
 mod local_ends;
@@ -30,6 +31,7 @@ pub const TESTS: &[&[Test]] = &[
     iter::TESTS,
     iter_ends::TESTS,
     join_futures::TESTS,
+    join_set::TESTS,
     labels::TESTS,
     local::TESTS,
     local_ends::TESTS,

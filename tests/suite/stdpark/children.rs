@@ -8,6 +8,7 @@ use std::{io, ptr};
 use crate::harness::tests;
 use crate::stdpark::descriptors::*;
 use crate::stdpark::hold_no_threads;
+use crate::stdpark::sockets::canceled;
 
 tests! {
     ends_of_children
@@ -16,6 +17,7 @@ tests! {
     who_is_no_child
     a_child_of_fork_waits_by_itself
     children_take_no_threads
+    a_wait_for_a_child_ends_with_a_run
 }
 
 /// Returns a child that runs until its input is closed.
@@ -144,5 +146,19 @@ fn children_take_no_threads() {
         hold_no_threads(N);
         drop(inputs);
         waits.into_iter().for_each(|wait| assert!(wait()));
+    });
+}
+
+fn a_wait_for_a_child_ends_with_a_run() {
+    live(|| {
+        let mut child = cat();
+        let input = child.stdin.take();
+        let (mut child, error) = canceled("wait for child (std)", move || {
+            let error = child.wait().unwrap_err();
+            (child, error)
+        });
+        assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
+        drop(input);
+        assert!(child.wait().unwrap().success());
     });
 }

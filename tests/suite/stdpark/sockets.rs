@@ -8,6 +8,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gosched::context::Context;
 use gosched::explore::explore;
 use gosched::net::Pollable;
 use gosched::{JoinHandle, go};
@@ -34,6 +35,7 @@ tests! {
     what_is_not_to_wait_does_not
     a_signal_of_a_broken_connection
     beside_the_poller_s_own
+    they_end_with_a_run
     an_exploration_refuses_a_wait
     off_until_the_program_says_so
 }
@@ -428,5 +430,36 @@ fn off_until_the_program_says_so() {
         a.write_all(b"1").unwrap();
         assert_eq!(reader.join().unwrap(), Ok(1));
         assert_eq!(parks(), 0);
+    });
+}
+
+/// What `wait` returns, which waits for `reason` when its run is canceled.
+pub fn canceled<T: Send + 'static>(reason: &str, wait: impl FnOnce() -> T + Send + 'static) -> T {
+    let (ctx, cancel) = Context::background().with_cancel();
+    let waits = go(move || ctx.run(wait));
+    until_they_wait(1, reason);
+    cancel.cancel();
+    waits.join().unwrap().unwrap()
+}
+
+fn they_end_with_a_run() {
+    live(|| {
+        let reads = || {
+            let (mut ours, _theirs) = UnixStream::pair().unwrap();
+            ours.read(&mut [0]).unwrap_err().raw_os_error()
+        };
+        assert_eq!(canceled("read (std)", reads), Some(libc::ECANCELED));
+        let accepts = || TcpListener::bind("127.0.0.1:0").unwrap().accept().unwrap_err().raw_os_error();
+        assert_eq!(canceled("accept (std)", accepts), Some(libc::ECANCELED));
+        // Its own limit is another end.
+        let late = go(|| {
+            let (ctx, _cancel) = Context::background().with_cancel();
+            ctx.run(|| {
+                let (mut ours, _theirs) = UnixStream::pair().unwrap();
+                ours.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+                ours.read(&mut [0]).unwrap_err().kind()
+            })
+        });
+        assert_eq!(late.join().unwrap(), Ok(ErrorKind::WouldBlock));
     });
 }

@@ -1,4 +1,4 @@
-//! Stand-in: the states of G's, which no model reads: each G runs.
+//! Stand-in: the states of G's, which no model reads: each G runs. And their runs: there are none.
 
 #[path = "../../../../src/runtime/g/explored.rs"]
 pub(crate) mod explored;
@@ -17,4 +17,35 @@ pub(crate) mod status {
     }
 
     pub(crate) fn dumpgstatus(_: &G) {}
+}
+
+/// No goroutine is in a run.
+pub(crate) mod extent {
+    use std::sync::Arc;
+
+    use crate::runtime::lock::cancel::Cancellation;
+
+    pub(crate) trait EndsWaits {
+        fn waits(&self) -> &Cancellation;
+    }
+
+    pub(crate) fn current_run() -> Option<Arc<dyn EndsWaits>> {
+        None
+    }
+
+    pub(crate) fn in_run() -> bool {
+        false
+    }
+
+    pub(crate) fn run_is_over() -> bool {
+        false
+    }
+
+    pub(crate) fn unwind_to_run() -> ! {
+        unreachable!("a goroutine is in a run")
+    }
+
+    pub(crate) fn outside_of_run<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
 }

@@ -92,8 +92,13 @@ pub(crate) mod of_mutex {
         assert!(sleep(addr, lifo, false));
     }
 
-    pub(crate) fn semacquire_limited(addr: &AtomicU32, lifo: bool, _: WaitReason, _: Limit<'_>) -> bool {
-        sleep(addr, lifo, true)
+    pub(crate) fn semacquire_limited(
+        addr: &AtomicU32,
+        lifo: bool,
+        _: WaitReason,
+        limit: Option<Limit<'_>>,
+    ) -> bool {
+        sleep(addr, lifo, limit.is_some())
     }
 
     fn sleep(addr: &AtomicU32, lifo: bool, is_limited: bool) -> bool {

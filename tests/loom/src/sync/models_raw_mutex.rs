@@ -43,7 +43,7 @@ impl Guarded {
 
     /// Returns whether it got the mutex before the limit.
     fn lock_limited(&self) -> bool {
-        let locked = self.mutex.lock_limited(Limit(&()));
+        let locked = self.mutex.lock_limited(Some(Limit(&())));
         if locked {
             self.work();
         }

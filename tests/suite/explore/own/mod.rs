@@ -21,6 +21,7 @@ mod broadcast;
 mod channels;
 mod locks;
 mod oneshot;
+mod runs;
 mod scopes;
 mod selects;
 mod stress;
@@ -35,6 +36,7 @@ pub const TESTS: &[&[Test]] = &[
     channels::TESTS,
     locks::TESTS,
     oneshot::TESTS,
+    runs::TESTS,
     scopes::TESTS,
     selects::TESTS,
     stress::TESTS,

@@ -1,6 +1,8 @@
 //! Locks and notes. The mutex's protocol has models of its own. In other models, a lock is one of
 //! loom's.
 
+#[path = "../../../../../src/runtime/lock/cancel.rs"]
+pub(crate) mod cancel;
 #[path = "../../../../../src/runtime/lock/key.rs"]
 pub(crate) mod key;
 mod models_lock;

@@ -31,6 +31,10 @@ pub(crate) mod mstart {
     pub(crate) fn must_wait(_what: &str) -> Option<Guest> {
         None
     }
+
+    pub(crate) fn must_run(_what: &str) -> Option<Guest> {
+        None
+    }
 }
 
 /// A goroutine that parks is a thread that sleeps. Nobody spins before a sleep.

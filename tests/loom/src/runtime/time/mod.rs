@@ -1,10 +1,10 @@
 //! Setting timers, and waits with a limit. Where goroutines are threads, timers fire when a model
 //! says so.
 
-#[path = "../../../../../src/runtime/time/cancel.rs"]
-mod cancel;
 #[path = "../../../../../src/runtime/time/fire.rs"]
 pub(crate) mod fire;
+#[path = "../../../../../src/runtime/time/in_run.rs"]
+pub(crate) mod in_run;
 #[path = "../../../../../src/runtime/time/modify.rs"]
 mod modify_in_heap;
 #[path = "../../../../../src/runtime/time/sleep.rs"]

@@ -58,11 +58,12 @@ impl Cancellation {
         }
     }
 
-    /// Calls `sleep` as [`with_limit`](super::fire::with_limit) does.
+    /// Calls `sleep`, which waits until it is woken, and ends the wait if the event comes first:
+    /// see `with_limit`, in `time/fire.rs`.
     ///
     /// # Safety
     /// As there.
-    pub(super) unsafe fn ended_by<R, G, W>(&self, give_up: &G, sleep: impl FnOnce() -> R) -> R
+    pub(in crate::runtime) unsafe fn ended_by<R, G, W>(&self, give_up: &G, sleep: impl FnOnce() -> R) -> R
     where
         G: Fn() -> Option<W>,
         W: FnOnce(),

@@ -50,7 +50,12 @@ impl Context {
     ///
     /// - Goroutines of a [`scope`](crate::scope) in `f` are in the same run. The scope waits for
     ///   them as always. Goroutines of [`go`](crate::go) aren't in the run.
-    /// - [`shield`] holds the end back. A goroutine that unwinds is shielded: destructors may wait.
+    /// - [`shield`] holds the end back. A goroutine that unwinds is shielded, and so are
+    ///   destructors of thread-locals: they may wait. A run that begins there doesn't end, either.
+    /// - A generator of [`iter::pull`](crate::iter::pull) isn't in the run of the code that asks
+    ///   it for values.
+    /// - A receive from a closed channel unwinds, too, once the context has ended: its end may have
+    ///   ended the senders first.
     /// - A `catch_unwind` in `f` sees the unwinding; the next wait begins it again.
     /// - Runs may be nested. Then a wait ends with the first of their contexts, and unwinds to the
     ///   innermost run whose context has ended.

@@ -14,7 +14,7 @@ use gosched::sync::{
     Barrier, Condvar, Mutex, Notify, Once, Pool, RateLimiter, RwLock, Semaphore, SingleFlight, WaitGroup,
 };
 use gosched::time::{self, Elapsed};
-use gosched::{block_on, go, goexit, run, scope, select, shield, try_scope};
+use gosched::{block_on, go, goexit, run, scope, select, shield, try_scope, yield_now};
 
 use crate::harness::goroutines::{go_until_it_waits, go_when_this_waits, wait_until};
 use crate::harness::tests;
@@ -444,27 +444,24 @@ fn scopes_end_with_the_run() {
             });
             never::<()>().recv().is_ok()
         };
-        let canceled = |f: &(dyn Fn() + Sync)| {
-            let (ctx, cancel) = Context::background().with_cancel();
-            scope(|s| {
-                let runs = s.go(|| ctx.run(f));
-                cancel.cancel();
-                runs.join().unwrap()
-            })
-        };
-        // A run that is canceled before it begins calls nothing.
+        // Returns how many were ended when `f` was canceled in its middle.
         let counted = |f: &(dyn Fn() + Sync)| {
+            let (ctx, cancel) = Context::background().with_cancel();
             let began = AtomicBool::new(false);
-            loop {
-                let result = canceled(&|| {
-                    began.store(true, Ordering::Relaxed);
-                    f();
+            scope(|s| {
+                let runs = s.go(|| {
+                    ctx.run(|| {
+                        began.store(true, Ordering::Relaxed);
+                        f();
+                    })
                 });
-                assert_eq!(result, Err(CANCELED));
-                if began.load(Ordering::Relaxed) {
-                    return ended.swap(0, Ordering::Relaxed);
+                while !began.load(Ordering::Relaxed) {
+                    yield_now();
                 }
-            }
+                cancel.cancel();
+                assert_eq!(runs.join().unwrap(), Err(CANCELED));
+            });
+            ended.swap(0, Ordering::Relaxed)
         };
         // The scope itself waits for its goroutines.
         assert_eq!(counted(&|| scope(|s| (0..10).for_each(|_| drop(s.go(waits))))), 10);

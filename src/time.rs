@@ -50,12 +50,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
-use crate::context::{Context, end_of_run};
+use crate::context::Context;
 use crate::goroutine::Builder;
 use crate::runtime::print::eprintln;
 use crate::runtime::{
-    self, Inherited, begin_timer, cancel_timer, end_timer, end_with_run, fire_timer, instant_now, must_run,
-    must_wait, nanos, outside_of_run, point, set_timer, throw, tsan, until, when,
+    self, Inherited, begin_timer, cancel_timer, end_timer, end_with_run, fire_timer, in_run, instant_now,
+    must_run, must_wait, nanos, point, set_timer, throw, tsan, until, when,
 };
 
 /// Returns the time, as [`Instant::now`] does. In an [exploration](crate::explore) and in
@@ -98,15 +98,15 @@ pub fn sleep(d: Duration) {
 #[track_caller]
 fn sleep_for(d: Duration, what: &str) {
     let _guest = must_wait(what);
-    if let Some(over) = end_of_run() {
-        // No value is ever sent: the channel is closed, or the time is over.
-        let _ = outside_of_run(|| over.recv_timeout(d));
-        return end_with_run();
+    if in_run() {
+        let _ = never::<()>().recv_timeout(d);
+        return;
     }
     // SAFETY: must_wait has checked that this is a goroutine with a P, or made it one. Nothing here
     // comes from a thread-local, and a goroutine that shares thread-locals has promised to keep
     // none where it can park.
-    unsafe { runtime::time_sleep(nanos(d)) }
+    unsafe { runtime::time_sleep_limited(nanos(d)) };
+    end_with_run();
 }
 
 /// [`sleep`] until `deadline` has come.

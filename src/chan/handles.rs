@@ -200,7 +200,8 @@ impl<T> Sender<T> {
         unsafe { Elem::send(value, |elem| chansend(Some(self.c), elem, block)) }
     }
 
-    /// The wait of a send on a thread that isn't a goroutine's, or in a run of a context.
+    /// The wait of a send on a thread that isn't a goroutine's, or in a run of a context, or of a
+    /// goroutine that has values or was aborted.
     ///
     /// # Safety
     /// As [`send_at`](Self::send_at).
@@ -209,9 +210,19 @@ impl<T> Sender<T> {
     #[track_caller]
     unsafe fn wait_to_send(&self, value: *mut T) -> Sent {
         let _guest = must_wait("send");
-        // SAFETY: as the caller says.
-        unsafe {
-            if in_run() { self.send_at_unless(value, &never()) } else { self.send_at(value, Block::Yes) }
+        loop {
+            // SAFETY: as the caller says.
+            let sent = unsafe {
+                if in_run() {
+                    self.send_at_unless(value, &never())
+                } else {
+                    self.send_at(value, Block::until_end())
+                }
+            };
+            if sent != Sent::Full {
+                return sent;
+            }
+            end_with_run();
         }
     }
 
@@ -330,7 +341,8 @@ impl<T> Receiver<T> {
         unsafe { Elem::recv(place, |elem| chanrecv(self.c, elem, block)) }
     }
 
-    /// The wait of a receive on a thread that isn't a goroutine's, or in a run of a context.
+    /// The wait of a receive on a thread that isn't a goroutine's, or in a run of a context, or of
+    /// a goroutine that has values or was aborted.
     ///
     /// # Safety
     /// As [`recv_at`](Self::recv_at).
@@ -339,9 +351,19 @@ impl<T> Receiver<T> {
     #[track_caller]
     unsafe fn wait_to_receive(&self, place: *mut T) -> Received {
         let _guest = must_wait("recv");
-        // SAFETY: as the caller says.
-        unsafe {
-            if in_run() { self.recv_at_unless(place, &never()) } else { self.recv_at(place, Block::Yes) }
+        loop {
+            // SAFETY: as the caller says.
+            let received = unsafe {
+                if in_run() {
+                    self.recv_at_unless(place, &never())
+                } else {
+                    self.recv_at(place, Block::until_end())
+                }
+            };
+            if received != Received::Empty {
+                return received;
+            }
+            end_with_run();
         }
     }
 

@@ -488,8 +488,7 @@ fn choose<const N: usize>(arms: [RawArm<'_>; N], wait: bool, in_order: bool) -> 
     // SAFETY: the first `nsends` cases are sends, whose places hold a value if they have a channel;
     // the others are places for one, all of their channels' types. The arms borrow the handles,
     // which keep the channels.
-    let mut chosen =
-        unsafe { selectgo1(&scases, order.as_flattened_mut(), nsends, How::new(block, in_order)) };
+    let mut chosen = unsafe { selectgo1(&scases, order.as_flattened_mut(), nsends, How { block, in_order }) };
     if wait && matches!(chosen, Chosen::None) {
         // SAFETY: as above. Nothing was done.
         chosen = unsafe { wait_to_choose(&scases, order.as_flattened_mut(), nsends, in_order) };
@@ -523,10 +522,15 @@ pub(super) unsafe fn wait_to_choose(
     in_order: bool,
 ) -> Chosen {
     let _guest = must_wait("select");
-    let how = How::new(Block::Yes, in_order);
+    let how = How { block: Block::until_end(), in_order };
     let Some(over) = end_of_run() else {
-        // SAFETY: as the caller says.
-        return unsafe { selectgo1(scases, order, nsends, how) };
+        loop {
+            // SAFETY: as the caller says.
+            match unsafe { selectgo1(scases, order, nsends, how) } {
+                Chosen::None => end_with_run(),
+                chosen => return chosen,
+            }
+        }
     };
     let n = scases.len();
     let scases = [scases, &[Scase { c: over.c, elem: ptr::null_mut() }]].concat();
@@ -535,6 +539,7 @@ pub(super) unsafe fn wait_to_choose(
     // `over` keeps. `order` has two numbers for each case.
     match unsafe { selectgo1(&scases, &mut order, nsends, how) } {
         Chosen::RecvClosed(i) if i == n => unwind_to_run(),
+        Chosen::None => unwind_to_run(),
         chosen => chosen,
     }
 }

@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::chan::select_macro::{Outcome, Slot, wait_to_choose};
 use crate::chan::{Receiver, Sender, deadline};
-use crate::context::end_of_run;
 use crate::runtime::{
-    Block, Chosen, Hchan, How, Scase, block, end_with_run, must_wait, outside_of_run, selectgo1, until,
-    unwind_to_run,
+    Block, Chosen, Hchan, How, Scase, block, end_with_run, in_run, must_wait, selectgo1, until,
 };
 
 /// A set of channel operations that is made at run time. Each call does one of them. Go's
@@ -331,13 +329,15 @@ impl<'a> Select<'a> {
     #[track_caller]
     pub fn wait_forever(self) -> ! {
         let _guest = must_wait("select");
-        if let Some(over) = end_of_run() {
-            let _ = outside_of_run(|| over.recv());
-            unwind_to_run();
+        if in_run() {
+            // SAFETY: no case has a place.
+            let _ = unsafe { wait_to_choose(&[], &mut [], 0, false) };
         }
-        // SAFETY: must_wait has returned, so this is a goroutine.
-        unsafe { block() };
-        unreachable!("a select without operations has ended")
+        loop {
+            // SAFETY: must_wait has returned, so this is a goroutine.
+            unsafe { block(Block::until_end()) };
+            end_with_run();
+        }
     }
 
     /// Does one of the operations; if `wait` is set, waits until one can be done, or `deadline` has
@@ -366,7 +366,8 @@ impl<'a> Select<'a> {
         // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the
         // others are places, or null, for values of their channels' types. The handles are borrowed
         // for 'a, and keep the channels. `order` has two numbers for each case.
-        let mut chosen = unsafe { selectgo1(&scases, &mut order, nsends, How::new(block, self.biased)) };
+        let mut chosen =
+            unsafe { selectgo1(&scases, &mut order, nsends, How { block, in_order: self.biased }) };
         if wait && chosen == Chosen::None {
             // SAFETY: as above. Nothing was done.
             chosen = unsafe { wait_to_choose(&scases, &mut order, nsends, self.biased) };

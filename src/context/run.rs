@@ -11,7 +11,7 @@ use crate::chan::Receiver;
 use crate::context::scope::Scope;
 use crate::context::{Context, ContextError};
 use crate::goroutine::catch_into;
-use crate::runtime::{Ended, current_run, enter_run, outside_of_run};
+use crate::runtime::{Ended, current_run, enter_run, is_aborted_here, outside_of_run};
 
 impl Context {
     /// Calls `f`, whose waits end when this context does, at any depth of calls, also in code that
@@ -143,7 +143,10 @@ pub(crate) fn end_of_run() -> Option<Receiver<()>> {
     Some(scope_of_run()?.done().clone())
 }
 
-/// Why the run is over that the caller is in, if it is.
+/// Why the run is over that the caller is in, if it is, or the goroutine was aborted.
 pub(crate) fn error_of_run() -> Option<io::Error> {
+    if is_aborted_here() {
+        return Some(ContextError::Canceled.into());
+    }
     Some(scope_of_run()?.ended()?.error.into())
 }

@@ -15,6 +15,7 @@ use std::ptr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::goroutine::abort_handle::AbortHandle;
 use crate::goroutine::current::Goexit;
 use crate::goroutine::future::wake_elsewhere;
 use crate::runtime::runtime2::G;
@@ -163,6 +164,64 @@ impl<T> JoinHandle<T> {
         ended(self.gp)
     }
 
+    /// Aborts the goroutine: its present wait ends, and so does each later one. In that wait the
+    /// goroutine unwinds, as a panic does but without a message. Its destructors run, and its
+    /// result is a [`JoinError`] that [is aborted](JoinError::is_aborted). Has no effect on a
+    /// goroutine that has ended. Go has no counterpart; it is tokio's `abort`.
+    ///
+    /// ```
+    /// use gosched::chan::never;
+    ///
+    /// gosched::run(|| {
+    ///     let hangs = gosched::go(|| never::<u32>().recv());
+    ///     hangs.abort();
+    ///     assert!(hangs.join().unwrap_err().is_aborted());
+    /// });
+    /// ```
+    ///
+    /// - The waits are those that a context's [run](crate::context::Context::run) ends, and end in
+    ///   the same way. What doesn't wait goes on, so a goroutine that returns without another wait
+    ///   has its result.
+    /// - [`shield`](crate::shield) holds the end back, and so does unwinding. A destructor that is
+    ///   called as its value goes out of scope, and waits, unwinds like any other code.
+    /// - While the goroutine asks a generator of [`iter::pull`](crate::iter::pull) for a value, it
+    ///   goes on.
+    /// - Goroutines of its [scopes](crate::scope) are aborted, too, and it waits for them. Those of
+    ///   `go` aren't.
+    pub fn abort(&self) {
+        self.abort_handle().abort();
+    }
+
+    /// A handle that only aborts the goroutine, and can be kept when this one is joined. tokio's
+    /// `abort_handle`.
+    ///
+    /// ```
+    /// use gosched::chan::never;
+    ///
+    /// gosched::run(|| {
+    ///     let hangs = gosched::go(|| never::<u32>().recv());
+    ///     let abort = hangs.abort_handle();
+    ///     gosched::go(move || abort.abort());
+    ///     assert!(hangs.join().unwrap_err().is_aborted());
+    /// });
+    /// ```
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle::new(self.gp)
+    }
+
+    /// The goroutine's id, as [`goid`](crate::goid) returns it in the goroutine. tokio's `id`.
+    ///
+    /// ```
+    /// gosched::run(|| {
+    ///     let handle = gosched::go(gosched::goid);
+    ///     let id = handle.goid();
+    ///     assert_eq!(handle.join().unwrap(), id);
+    /// });
+    /// ```
+    pub fn goid(&self) -> u64 {
+        self.gp.goid.get()
+    }
+
     /// Gives up the handle; if the goroutine has ended, `take` moves or drops its outcome.
     #[inline(always)]
     pub(super) fn consume(self, take: impl FnOnce(*mut Outcome<T>)) {
@@ -246,9 +305,9 @@ impl JoinError {
         self.payload.is::<Goexit>()
     }
 
-    /// Whether the goroutine was in a [run](crate::context::Context::run) of a context, and ended
-    /// with it. Goroutines of a [`scope`](crate::scope) in a run do, and those of a
-    /// [`JoinSet`](crate::JoinSet).
+    /// Whether the goroutine [was aborted](JoinHandle::abort), or ended with a
+    /// [run](crate::context::Context::run) of a context, as goroutines of a
+    /// [`scope`](crate::scope) in a run do.
     ///
     /// ```
     /// use gosched::chan::never;

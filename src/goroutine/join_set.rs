@@ -1,23 +1,20 @@
-//! [`JoinSet`]: goroutines whose results are taken as they come, and which can be aborted.
+//! [`JoinSet`]: goroutines whose results are taken as they come.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::chan::{Receiver, Sender, unbounded};
-use crate::context::{Canceler, Context, ContextError};
-use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
+use crate::context::{Context, ContextError};
+use crate::goroutine::{AbortHandle, Builder, JoinError, JoinHandle, cannot, goid};
 use crate::runtime::{Inherited, outside_of_run};
 
 /// Goroutines that work for one purpose. Results are taken in the order in which the goroutines
 /// end. A drop aborts those that run. tokio's `JoinSet`.
 ///
-/// Each goroutine is in a [run](Context::run) of its own. An abort ends the run: the goroutine
-/// unwinds in its next wait that can end, and its result is a [`JoinError`] that
-/// [is aborted](JoinError::is_aborted).
+/// A goroutine that [was aborted](JoinHandle::abort) unwinds in its present wait, or in the next,
+/// and its result is a [`JoinError`] that [is aborted](JoinError::is_aborted).
 ///
 /// ```
 /// use gosched::JoinSet;
@@ -52,17 +49,10 @@ use crate::runtime::{Inherited, outside_of_run};
 /// | goroutines that borrow | [`scope`](crate::scope) | std's `thread::scope` |
 pub struct JoinSet<T> {
     ctx: Context,
-    /// Aborts all when the set is dropped.
-    _cancel: Canceler,
-    running: HashMap<u64, Running<T>>,
-    /// The numbers of goroutines that have ended.
+    /// By their ids.
+    running: HashMap<u64, JoinHandle<Result<T, ContextError>>>,
+    /// The ids of goroutines that have ended.
     ended: (Sender<u64>, Receiver<u64>),
-    next: u64,
-}
-
-struct Running<T> {
-    handle: JoinHandle<Result<T, ContextError>>,
-    abort: AbortHandle,
 }
 
 impl<T: Send + 'static> JoinSet<T> {
@@ -95,8 +85,7 @@ impl<T: Send + 'static> JoinSet<T> {
     /// ```
     #[must_use]
     pub fn under(ctx: &Context) -> Self {
-        let (ctx, cancel) = ctx.with_cancel();
-        JoinSet { ctx, _cancel: cancel, running: HashMap::new(), ended: unbounded(), next: 0 }
+        JoinSet { ctx: ctx.clone(), running: HashMap::new(), ended: unbounded() }
     }
 
     /// Runs `f` on a new goroutine of the set.
@@ -121,19 +110,18 @@ impl<T: Send + 'static> JoinSet<T> {
     #[doc(alias = "spawn")]
     #[track_caller]
     pub fn go(&mut self, f: impl FnOnce() -> T + Send + 'static) -> AbortHandle {
-        let (ctx, cancel) = self.ctx.with_cancel();
-        let number = self.next;
-        let abort = AbortHandle { of: Arc::new((cancel, AtomicBool::new(false))) };
-        let ends = Ends { number, ended: self.ended.0.clone(), of: abort.of.clone() };
+        let ctx = self.ctx.clone();
+        let ends = Ends(self.ended.0.clone());
         let body = move || {
             let _ends = ends;
             ctx.run(f)
         };
-        match Builder::new().make(Location::caller(), &mut Some(body), Inherited::new()) {
-            Ok(handle) => self.running.insert(number, Running { handle, abort: abort.clone() }),
+        let handle = match Builder::new().make(Location::caller(), &mut Some(body), Inherited::new()) {
+            Ok(handle) => handle,
             Err(error) => cannot("JoinSet::go", &error),
         };
-        self.next += 1;
+        let abort = handle.abort_handle();
+        self.running.insert(handle.goid(), handle);
         abort
     }
 
@@ -145,7 +133,9 @@ impl<T: Send + 'static> JoinSet<T> {
     ///
     /// gosched::run(|| {
     ///     let mut set = JoinSet::new();
-    ///     (0..10).for_each(|i| drop(set.go(move || i * i)));
+    ///     for i in 0..10 {
+    ///         set.go(move || i * i);
+    ///     }
     ///     let mut sum = 0;
     ///     while let Some(square) = set.join_next() {
     ///         sum += square.unwrap();
@@ -161,11 +151,33 @@ impl<T: Send + 'static> JoinSet<T> {
     /// If it must wait inside [`blocking`](crate::blocking).
     #[track_caller]
     pub fn join_next(&mut self) -> Option<Result<T, JoinError>> {
+        Some(self.join_next_with_goid()?.1)
+    }
+
+    /// [`join_next`](Self::join_next) that also returns the goroutine's id, as
+    /// [`AbortHandle::goid`] does. tokio's `join_next_with_id`.
+    ///
+    /// ```
+    /// use gosched::JoinSet;
+    ///
+    /// gosched::run(|| {
+    ///     let mut set = JoinSet::new();
+    ///     let id = set.go(|| panic!("of this one")).goid();
+    ///     let (failed, result) = set.join_next_with_goid().unwrap();
+    ///     assert_eq!(failed, id);
+    ///     let _: gosched::JoinError = result.map(|()| ()).unwrap_err();
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`join_next`](Self::join_next).
+    #[track_caller]
+    pub fn join_next_with_goid(&mut self) -> Option<(u64, Result<T, JoinError>)> {
         if self.is_empty() {
             return None;
         }
-        let number = self.ended.1.recv().expect("the set keeps a sender");
-        Some(self.take(number))
+        let goid = self.ended.1.recv().expect("the set keeps a sender");
+        Some((goid, self.take(goid)))
     }
 
     /// [`join_next`](Self::join_next) without a wait: returns `None` also if all goroutines of the
@@ -188,8 +200,30 @@ impl<T: Send + 'static> JoinSet<T> {
     /// # Errors
     /// As [`join_next`](Self::join_next).
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
-        let number = self.ended.1.try_recv().ok()?;
-        Some(self.take(number))
+        Some(self.try_join_next_with_goid()?.1)
+    }
+
+    /// [`join_next_with_goid`](Self::join_next_with_goid) without a wait. tokio's
+    /// `try_join_next_with_id`.
+    ///
+    /// ```
+    /// use gosched::JoinSet;
+    ///
+    /// gosched::run(|| {
+    ///     let mut set = JoinSet::new();
+    ///     let id = set.go(|| 7).goid();
+    ///     let (ended, result) = loop {
+    ///         match set.try_join_next_with_goid() {
+    ///             Some(next) => break next,
+    ///             None => gosched::yield_now(),
+    ///         }
+    ///     };
+    ///     assert_eq!((ended, result.unwrap()), (id, 7));
+    /// });
+    /// ```
+    pub fn try_join_next_with_goid(&mut self) -> Option<(u64, Result<T, JoinError>)> {
+        let goid = self.ended.1.try_recv().ok()?;
+        Some((goid, self.take(goid)))
     }
 
     /// [`join_next`](Self::join_next) with a time limit: returns `None` also if the time is over.
@@ -217,8 +251,8 @@ impl<T: Send + 'static> JoinSet<T> {
         if self.is_empty() {
             return None;
         }
-        let number = self.ended.1.recv_timeout(timeout).ok()?;
-        Some(self.take(number))
+        let goid = self.ended.1.recv_timeout(timeout).ok()?;
+        Some(self.take(goid))
     }
 
     /// Waits until all goroutines have ended, and returns their results in the order in which they
@@ -229,7 +263,9 @@ impl<T: Send + 'static> JoinSet<T> {
     ///
     /// gosched::run(|| {
     ///     let mut set = JoinSet::new();
-    ///     (0..3).for_each(|i| drop(set.go(move || i)));
+    ///     for i in 0..3 {
+    ///         set.go(move || i);
+    ///     }
     ///     let mut all = set.join_all();
     ///     all.sort();
     ///     assert_eq!(all, [0, 1, 2]);
@@ -260,7 +296,9 @@ impl<T: Send + 'static> JoinSet<T> {
     ///
     /// gosched::run(|| {
     ///     let mut set = JoinSet::new();
-    ///     (0..3).for_each(|_| drop(set.go(|| never::<u32>().recv())));
+    ///     for _ in 0..3 {
+    ///         set.go(|| never::<u32>().recv());
+    ///     }
     ///     set.abort_all();
     ///     while let Some(result) = set.join_next() {
     ///         assert!(result.unwrap_err().is_aborted());
@@ -268,7 +306,7 @@ impl<T: Send + 'static> JoinSet<T> {
     /// });
     /// ```
     pub fn abort_all(&mut self) {
-        self.running.values().for_each(|running| running.abort.abort());
+        self.running.values().for_each(JoinHandle::abort);
     }
 
     /// [`abort_all`](Self::abort_all), and waits until all goroutines have ended. Their results are
@@ -292,6 +330,28 @@ impl<T: Send + 'static> JoinSet<T> {
     pub fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().is_some() {}
+    }
+
+    /// Takes all goroutines out of the set. They go on, and their results are dropped. tokio's
+    /// `detach_all`.
+    ///
+    /// ```
+    /// use gosched::JoinSet;
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded(1);
+    ///     let mut set = JoinSet::new();
+    ///     set.go(move || tx.send(7));
+    ///     set.detach_all();
+    ///     assert!(set.is_empty());
+    ///     assert_eq!(rx.recv(), Ok(7));
+    /// });
+    /// ```
+    pub fn detach_all(&mut self) {
+        self.running.clear();
+        // What they send later has no receiver.
+        self.ended = unbounded();
     }
 
     /// How many goroutines have results that weren't taken, ended ones included.
@@ -321,10 +381,16 @@ impl<T: Send + 'static> JoinSet<T> {
     }
 
     /// Takes the result of a goroutine that is ending.
-    fn take(&mut self, number: u64) -> Result<T, JoinError> {
-        let running = self.running.remove(&number).expect("a goroutine ends once");
+    fn take(&mut self, goid: u64) -> Result<T, JoinError> {
+        let handle = self.running.remove(&goid).expect("a goroutine ends once");
         // It is about to end, and its result would be lost if a run ended this.
-        outside_of_run(|| running.handle.join())?.map_err(|_| JoinError::aborted())
+        outside_of_run(|| handle.join())?.map_err(|_| JoinError::aborted())
+    }
+}
+
+impl<T> Drop for JoinSet<T> {
+    fn drop(&mut self) {
+        self.running.values().for_each(JoinHandle::abort);
     }
 }
 
@@ -340,80 +406,12 @@ impl<T> fmt::Debug for JoinSet<T> {
     }
 }
 
-/// Tells the set that a goroutine is ending.
-struct Ends {
-    number: u64,
-    ended: Sender<u64>,
-    of: Arc<(Canceler, AtomicBool)>,
-}
+/// Tells the set that the running goroutine is ending.
+struct Ends(Sender<u64>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.of.1.store(true, Ordering::Relaxed);
         // The set may be gone.
-        let _ = self.ended.send(self.number);
-    }
-}
-
-/// Aborts a goroutine of a [`JoinSet`]. tokio's `AbortHandle`. If it is dropped, the goroutine goes
-/// on.
-///
-/// ```
-/// use gosched::chan::never;
-/// use gosched::{AbortHandle, JoinSet};
-///
-/// gosched::run(|| {
-///     let mut set = JoinSet::new();
-///     let hangs: AbortHandle = set.go(|| never::<u32>().recv());
-///     hangs.abort();
-///     assert!(set.join_next().unwrap().is_err());
-///     assert!(hangs.is_finished());
-/// });
-/// ```
-#[derive(Clone)]
-pub struct AbortHandle {
-    /// Ends the goroutine's run; and whether the goroutine has ended.
-    of: Arc<(Canceler, AtomicBool)>,
-}
-
-impl AbortHandle {
-    /// Ends the goroutine's run: the goroutine unwinds in its present wait, or in the next. Has no
-    /// effect on a goroutine that has ended.
-    ///
-    /// ```
-    /// use gosched::{JoinSet, time};
-    ///
-    /// gosched::run(|| {
-    ///     let mut set = JoinSet::new();
-    ///     let sleeps = set.go(|| time::sleep(std::time::Duration::from_secs(3600)));
-    ///     sleeps.abort();
-    ///     assert!(set.join_next().unwrap().unwrap_err().is_aborted());
-    /// });
-    /// ```
-    pub fn abort(&self) {
-        self.of.0.cancel();
-    }
-
-    /// Whether the goroutine has ended, or is about to.
-    ///
-    /// ```
-    /// use gosched::JoinSet;
-    ///
-    /// gosched::run(|| {
-    ///     let mut set = JoinSet::new();
-    ///     let handle = set.go(|| 7);
-    ///     set.join_next();
-    ///     assert!(handle.is_finished());
-    /// });
-    /// ```
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.of.1.load(Ordering::Relaxed)
-    }
-}
-
-impl fmt::Debug for AbortHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AbortHandle").field("finished", &self.is_finished()).finish_non_exhaustive()
+        let _ = self.0.send(goid());
     }
 }

@@ -23,7 +23,8 @@
 //! | `spawn.rs` | `go`, `Builder`, `set_default_stack_size`, `set_default_shared_locals`; `body`, which such a goroutine runs |
 //! | `local.rs` | `goroutine_local!`, `GoroutineLocal` |
 //! | `join_handle.rs` | `JoinHandle`, `JoinError`, `JoinFuture`; `set_panic_mode`: the effect of a panic that no caller takes |
-//! | `join_set.rs` | `JoinSet`, `AbortHandle`: results as they come, and aborts |
+//! | `join_set.rs` | `JoinSet`: results as they come |
+//! | `abort_handle.rs` | `AbortHandle`: ends a goroutine |
 //! | `scope.rs` | `scope`, `try_scope`, `Scope`, `ScopedJoinHandle`: goroutines that borrow |
 //! | `scoped_value.rs` | `ScopedValue`: values that are bound during a call |
 //! | `current.rs` | `yield_now`, `check`, `goexit`, `goid`, `try_goid`, `num_goroutine`, `gomaxprocs`, `lock_os_thread` |
@@ -31,6 +32,7 @@
 //! | `future.rs` | `block_on`, `stay`, `wake` |
 //! | `labels.rs` | part of Go's `runtime/pprof`: `WithLabels`, and labels during a call |
 
+mod abort_handle;
 mod blocking;
 mod current;
 mod future;
@@ -43,6 +45,7 @@ mod scope;
 mod scoped_value;
 mod spawn;
 
+pub use abort_handle::AbortHandle;
 pub use blocking::blocking;
 pub(crate) use blocking::{close, ignoring_eintr};
 pub(crate) use current::not_a_goroutine;
@@ -56,7 +59,7 @@ pub(crate) use future::stay;
 pub(crate) use future::{wake, wake_elsewhere};
 pub use join_handle::{JoinError, JoinFuture, JoinHandle, PanicMode, set_panic_mode};
 pub(crate) use join_handle::{catch_into, is_panic, message};
-pub use join_set::{AbortHandle, JoinSet};
+pub use join_set::JoinSet;
 pub use local::{AccessError, GoroutineLocal};
 pub use run::run;
 pub use scope::{Scope, ScopedJoinHandle, scope, try_scope};

@@ -3,20 +3,22 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit, forget};
+use std::mem::{ManuallyDrop, MaybeUninit, forget, take};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use crate::context::{Canceler, Context};
-use crate::goroutine::current::need_goroutine;
+use crate::goroutine::current::{need_goroutine, yield_now};
 use crate::goroutine::join_handle::{catch_into, discard_in};
-use crate::goroutine::{Builder, JoinError, JoinHandle, cannot};
+use crate::goroutine::{AbortHandle, Builder, JoinError, JoinHandle, cannot};
 use crate::runtime::runtime2::G;
 use crate::runtime::{
-    Ended, Extent, Inherited, Run, current_run, end_with_run, outside_of_run, unwind_to_run,
+    Ended, Extent, Inherited, Run, abort, abort_scopes_of, current_run, end_with_run, getg, is_aborted_here,
+    outside_of_run, unwind_to_run,
 };
 use crate::sync::WaitGroup;
+use crate::sync::short_mutex::ShortMutex;
 
 /// Makes goroutines that borrow: see [`scope`].
 ///
@@ -43,10 +45,16 @@ pub struct Scope<'scope, 'env: 'scope> {
     run: Option<Run>,
     /// Whether a goroutine ended with that run.
     aborted: AtomicBool,
+    /// The goid of the goroutine that waits for those of the scope, and whether it was aborted.
+    owner: u64,
+    owner_aborted: AtomicBool,
     // `&mut` makes both lifetimes invariant, as in std: neither may be shortened.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
+
+/// The goids of goroutines that were aborted, and whose scopes are to be.
+static OWNERS: ShortMutex<Vec<u64>> = ShortMutex::new(Vec::new());
 
 /// Runs `f`, which may make goroutines that borrow values that outlive this call, and waits for all
 /// of them. Like `std::thread::scope`.
@@ -71,11 +79,14 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     need_goroutine("scope");
+    let owner = getg().map_or(0, |gp| gp.goid.get());
     let scope = Scope {
         running: WaitGroup::new(),
         panicked: AtomicBool::new(false),
         run: current_run(),
         aborted: AtomicBool::new(false),
+        owner,
+        owner_aborted: AtomicBool::new(false),
         scope: PhantomData,
         env: PhantomData,
     };
@@ -83,15 +94,21 @@ where
     // A panic is caught, because the goroutines that `f` has made borrow from the caller: the scope
     // waits for them first. SAFETY: `f` is moved out here, and isn't used again.
     let payload = catch_into(&mut value, || unsafe { ptr::read(&*f) }(&scope));
-    // The goroutines are in the caller's run, and end with it.
-    outside_of_run(|| scope.running.wait());
+    let all_ended = scope.running.wait_until_end();
+    if !all_ended {
+        // The goroutines are in the caller's run, and end with it.
+        if is_aborted_here() {
+            scope.abort();
+        }
+        outside_of_run(|| scope.running.wait());
+    }
     if let Some(payload) = payload {
         resume_unwind(payload);
     }
     // SAFETY: `f` has ended, without a panic.
     let value = unsafe { value.assume_init() };
     assert!(!scope.panicked.load(Ordering::Relaxed), "a scoped goroutine panicked");
-    if scope.aborted.load(Ordering::Relaxed) {
+    if !all_ended || scope.aborted.load(Ordering::Relaxed) {
         end_with_run();
     }
     value
@@ -216,6 +233,33 @@ impl<'scope> Scope<'scope, '_> {
         Ok(ScopedJoinHandle { handle: Some(handle), scope: &self.panicked })
     }
 
+    /// Lets the running goroutine be found when the scope's owner is aborted.
+    fn enter(&self) {
+        let Some(gp) = getg() else { return };
+        gp.ext.scope_of.store(self.owner, Ordering::Relaxed);
+        // Pairs with the fence in `abort`, which may have missed this goroutine.
+        fence(Ordering::SeqCst);
+        if self.owner_aborted.load(Ordering::Relaxed) {
+            abort(gp, gp.goid.get());
+        }
+    }
+
+    /// Aborts the goroutines of the scope, whose owner was aborted.
+    #[cold]
+    fn abort(&self) {
+        self.owner_aborted.store(true, Ordering::Relaxed);
+        OWNERS.lock().push(self.owner);
+        // Others that were aborted at the same time come to this place now. So one look at all
+        // goroutines does for all.
+        yield_now();
+        let mut owners = take(&mut *OWNERS.lock());
+        owners.sort_unstable();
+        if !owners.is_empty() {
+            fence(Ordering::SeqCst);
+            abort_scopes_of(|goid| owners.binary_search(&goid).is_ok());
+        }
+    }
+
     /// Returns a function that calls `f` in the scope's run, with the values that the caller sees.
     fn in_extent_of_scope<F, T>(&'scope self, f: F) -> impl FnOnce() -> T + Send + 'scope
     where
@@ -224,6 +268,7 @@ impl<'scope> Scope<'scope, '_> {
     {
         let extent = Extent { run: self.run.clone(), ..Extent::current() };
         move || {
+            self.enter();
             if extent.is_nothing() {
                 return f();
             }
@@ -280,6 +325,44 @@ impl<T> ScopedJoinHandle<'_, T> {
                     end_with_run();
                 }
             }),
+            None => unreachable!("a handle is joined once"),
+        }
+    }
+
+    /// Aborts the goroutine, as [`JoinHandle::abort`] does. The scope, which waits for it, goes on.
+    ///
+    /// ```
+    /// use gosched::chan::never;
+    ///
+    /// gosched::run(|| {
+    ///     gosched::scope(|s| {
+    ///         let hangs = s.go(|| never::<()>().recv());
+    ///         hangs.abort();
+    ///         assert!(hangs.join().unwrap_err().is_aborted());
+    ///     });
+    /// });
+    /// ```
+    pub fn abort(&self) {
+        self.abort_handle().abort();
+    }
+
+    /// A handle that only aborts the goroutine, and may outlive the scope.
+    ///
+    /// ```
+    /// use gosched::chan::never;
+    ///
+    /// gosched::run(|| {
+    ///     let abort = gosched::scope(|s| {
+    ///         let abort = s.go(|| never::<()>().recv()).abort_handle();
+    ///         abort.abort();
+    ///         abort
+    ///     });
+    ///     assert!(abort.is_finished());
+    /// });
+    /// ```
+    pub fn abort_handle(&self) -> AbortHandle {
+        match &self.handle {
+            Some(handle) => handle.abort_handle(),
             None => unreachable!("a handle is joined once"),
         }
     }

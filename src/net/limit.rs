@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::runtime::{
-    self, Cancellation, Mode, PollDesc, in_run, poll_runtime_poll_end, poll_runtime_poll_go_on, semacquire,
-    semrelease, with_limit_in_run,
+    self, Cancellation, Mode, PollDesc, ends_early, poll_runtime_poll_end, poll_runtime_poll_go_on,
+    semacquire, semrelease, with_limit_in_run,
 };
 
 /// The limit of one operation.
@@ -32,7 +32,7 @@ impl<'a> Limit<'a> {
         mode: Mode,
         waits: impl FnOnce() -> R,
     ) -> R {
-        if self.canceled.is_none() && !in_run() {
+        if self.canceled.is_none() && !ends_early() {
             return waits();
         }
         let (canceled, ended) = (AtomicBool::new(false), AtomicU32::new(0));

@@ -179,8 +179,8 @@ pub(crate) use explore::random::Rng;
 pub(crate) use explore::run::{Choice, End, Strategy as ExploreStrategy};
 pub(crate) use g::allgs::{for_each_g, for_each_g_race};
 pub(crate) use g::extent::{
-    Bound, Ended, EndsWaits, Extent, Run, current_run, end_with_run, enter_run, in_run, outside_of_run,
-    run_is_over, unwind_to_run,
+    Bound, Ended, EndsWaits, Extent, Run, current_run, end_with_run, ends_early, enter_run, in_run,
+    is_aborted_here, outside_of_run, run_is_over, unwind_to_run,
 };
 pub(crate) use g::proflabel::{LabelMap, get_prof_label, set_own_label};
 pub(crate) use g::status::{
@@ -220,6 +220,7 @@ pub(crate) use report::{
     dump::{Doing, each_goroutine},
     symbols::{Symbol, Symbols, Whose},
 };
+pub(crate) use sched::abort::{abort, abort_scopes_of, is_alive};
 pub(crate) use sched::coro::{coroswitch, coroswitch_of_two, newcoro};
 pub(crate) use sched::detach::{proc_pin, proc_unpin, set_max_detached};
 pub(crate) use sched::entersyscall::{entersyscall, entersyscallblock, exitsyscall, notetsleepg};
@@ -266,7 +267,7 @@ pub(crate) use start::{rt0_go, run_main, set_default_shared_locals, set_default_
 pub(crate) use time::fire::{Limit, begin_timer, cancel_timer, end_timer, fire_timer, set_timer};
 pub(crate) use time::in_run::with_limit_in_run;
 pub(crate) use time::modify::{addtimer, deltimer, modtimer, resettimer};
-pub(crate) use time::sleep::{nanos, time_sleep, until, when};
+pub(crate) use time::sleep::{nanos, time_sleep, time_sleep_limited, until, when};
 pub(crate) use trace::recorder::{Note, new_task, record_annotation, truncate_text};
 pub(crate) use trace::session::{
     is_recording, recording, start_flight, start_trace, stop_flight, stop_trace, trace_enabled,

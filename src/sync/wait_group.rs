@@ -4,9 +4,10 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::runtime::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::runtime::runtime2::WaitReason;
 use crate::runtime::{
-    NotifyList, gosched, in_run, must_wait, notify_list_add, notify_list_notify_all, point, semacquire,
-    semrelease, unwind_to_run,
+    NotifyList, end_with_run, gosched, must_run, notify_list_add, notify_list_notify_all, point, semacquire,
+    semacquire_limited, semrelease, unwind_to_run,
 };
 
 /// Counts goroutines, or other work, that other goroutines wait for. Go's `sync.WaitGroup`.
@@ -207,34 +208,55 @@ impl WaitGroup {
     #[track_caller]
     pub fn wait(&self) {
         point("wait");
+        if !self.is_done() {
+            end_with_run();
+            if !self.wait_until_end() {
+                unwind_to_run();
+            }
+        }
+    }
+
+    /// Waits until the count is 0. Returns false if the end of the run, or an abort, comes first.
+    #[track_caller]
+    pub(crate) fn wait_until_end(&self) -> bool {
         loop {
             let state = self.state.load(Ordering::Acquire);
             if count(state) == 0 {
-                return;
+                return true;
             }
-            let _guest = must_wait("WaitGroup::wait");
-            if in_run() {
-                if !self.wait_limited(None) {
-                    unwind_to_run();
-                }
-                return;
-            }
+            let _guest = must_run("WaitGroup::wait");
             if count(state) < 0 {
                 // A surplus `done` is about to undo its change, and wakes nobody then.
-                // SAFETY: on a goroutine, because must_wait was called, and a point that can park.
+                // SAFETY: on a goroutine, because must_run was called, and a point that can park.
                 unsafe { gosched() };
                 continue;
             }
             if self.state.compare_exchange(state, state + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                semacquire(&self.sema);
+                if !semacquire_limited(&self.sema, false, WaitReason::Semacquire, None) && self.leaves() {
+                    return false;
+                }
                 let state = self.state.load(Ordering::Acquire);
                 assert!(
                     count(state) <= 0 && state as u32 == 0,
                     "gosched: WaitGroup is reused before previous wait has returned"
                 );
-                return;
+                return true;
             }
         }
+    }
+
+    /// Takes this waiter, which doesn't sleep any more, out of the number of waiters. Returns false
+    /// if the count has become 0 before.
+    #[cold]
+    fn leaves(&self) -> bool {
+        // Once the count is 0, `done` has counted this waiter.
+        let leave = |state| (count(state) > 0 && waiters(state) > 0).then(|| state - 1);
+        let leaves = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).is_ok();
+        if !leaves {
+            // It wakes this waiter, sooner or later.
+            semacquire(&self.sema);
+        }
+        leaves
     }
 
     /// Whether the count is 0.

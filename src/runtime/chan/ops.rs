@@ -9,32 +9,40 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::runtime::arch::tsan;
+use crate::runtime::arch::{getg, tsan};
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{Held, whoami};
+use crate::runtime::base::this::{Held, goroutine, whoami};
 use crate::runtime::chan::future::{Woken, end_future_wait, wake_future};
 use crate::runtime::chan::grow::{make_room, shrink};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::cell::Cell;
+use crate::runtime::data::ext::LeaveWait;
 use crate::runtime::data::hchan::{CLOSED, FED, GROWS, Hchan, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::g::aborted::has_no_values;
+use crate::runtime::g::extent::can_be_aborted;
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
-use crate::runtime::g::values::has_no_values;
+use crate::runtime::lock::mutex::lock_ranked;
+use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::prof::contention::{Wait, released};
+use crate::runtime::sched::abort::until_aborted;
 use crate::runtime::sched::exploration::point;
 use crate::runtime::sched::park::{gopark, gopark_on};
-use crate::runtime::sched::ready::ready_on;
+use crate::runtime::sched::ready::{goready, ready_on};
 
 /// Whether a channel's operation waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Block {
     No,
     Yes,
-    /// Not on a goroutine that may be in a run, whose end is to end the wait: the face finds out.
+    /// Until there is a result, or the goroutine is aborted.
+    UntilAborted,
+    /// As `UntilAborted`. But not on a goroutine that may be in a run, whose end is to end the
+    /// wait, or that was aborted: the face finds out.
     UnlessInRun,
 }
 
@@ -42,7 +50,18 @@ impl Block {
     /// Whether `gp`, which runs here and may wait, does.
     #[inline(always)]
     pub(super) fn waits(self, gp: &G) -> bool {
-        has_no_values(gp) || self == Block::Yes
+        has_no_values(gp) || self != Block::UnlessInRun
+    }
+
+    /// A wait that an abort may end, if it may end one here.
+    pub(crate) fn until_end() -> Self {
+        if getg().is_some_and(can_be_aborted) { Block::UntilAborted } else { Block::Yes }
+    }
+
+    /// The way out of a wait, if an abort ends it.
+    #[inline(always)]
+    pub(super) fn leave(self, leave: LeaveWait) -> Option<LeaveWait> {
+        (self as u8 >= Block::UntilAborted as u8).then_some(leave)
     }
 }
 
@@ -59,8 +78,8 @@ impl From<bool> for Block {
 pub enum Sent {
     /// The value was moved into the buffer or to a receiver.
     Done,
-    /// There is no room, and `block` wasn't set or the caller can't park. The value is still the
-    /// caller's.
+    /// There is no room, and `block` wasn't set or the caller can't park, or was aborted. The value
+    /// is still the caller's.
     Full,
     /// The channel is closed, where Go panics. The value is still the caller's.
     Closed,
@@ -72,7 +91,7 @@ pub enum Sent {
 pub enum Received {
     /// A value was received.
     Done,
-    /// There is no value, and `block` wasn't set or the caller can't park.
+    /// There is no value, and `block` wasn't set or the caller can't park, or was aborted.
     Empty,
     /// The channel is closed and empty; the place for the value was filled with zeros.
     Closed,
@@ -113,13 +132,11 @@ pub(super) unsafe fn chansend_and(
     wake: impl FnOnce(Woken),
 ) -> Sent {
     let Some(c) = c else {
-        if block == Block::No || !whoami().0.is_some_and(|gp| block.waits(gp)) {
-            return Sent::Full;
+        if block != Block::No && whoami().0.is_some_and(|gp| block.waits(gp)) {
+            // SAFETY: on a goroutine, as just checked.
+            unsafe { park_forever(block, WaitReason::ChanSendNilChan) };
         }
-        // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it
-        // parks for good.
-        unsafe { gopark(None, ptr::null_mut(), WaitReason::ChanSendNilChan, TraceBlockReason::Forever, 2) };
-        throw("unreachable")
+        return Sent::Full;
     };
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
@@ -157,12 +174,12 @@ pub(super) unsafe fn chansend_and(
     }
     // The receiver copies the value from `ep` while this goroutine is parked.
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
+    gp.ext.leave.set(block.leave(leave_channel));
     park_on(gp, mp, c, WaitReason::ChanSend, TraceBlockReason::ChanSend);
-    let success = woken(gp, mysg, wait);
-    if !success && !c.is_closed() {
-        throw("chansend: spurious wakeup");
+    if woken(gp, mysg, wait) {
+        return Sent::Done;
     }
-    if success { Sent::Done } else { Sent::Closed }
+    if c.is_closed() { Sent::Closed } else { Sent::Full }
 }
 
 /// [`hchan::chanrecv`](crate::chan::hchan::chanrecv) without the check of the stack. Go's
@@ -173,14 +190,11 @@ pub(super) unsafe fn chansend_and(
 #[inline(never)]
 pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block: Block) -> Received {
     let Some(c) = c else {
-        if block == Block::No || !whoami().0.is_some_and(|gp| block.waits(gp)) {
-            return Received::Empty;
+        if block != Block::No && whoami().0.is_some_and(|gp| block.waits(gp)) {
+            // SAFETY: on a goroutine, as just checked.
+            unsafe { park_forever(block, WaitReason::ChanReceiveNilChan) };
         }
-        // SAFETY: as in chansend.
-        unsafe {
-            gopark(None, ptr::null_mut(), WaitReason::ChanReceiveNilChan, TraceBlockReason::Forever, 2)
-        };
-        throw("unreachable")
+        return Received::Empty;
     };
     // SAFETY: the caller keeps the channel until this returns.
     let c = unsafe { c.as_ref() };
@@ -230,8 +244,60 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
         return Received::Empty;
     }
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.recvq, ep);
+    gp.ext.leave.set(block.leave(leave_channel));
     park_on(gp, mp, c, WaitReason::ChanReceive, TraceBlockReason::ChanRecv);
-    if woken(gp, mysg, wait) { Received::Done } else { Received::Closed }
+    if woken(gp, mysg, wait) {
+        return Received::Done;
+    }
+    if c.is_closed() { Received::Closed } else { Received::Empty }
+}
+
+/// Parks until an abort ends that.
+///
+/// # Safety
+/// Called on a goroutine.
+#[cold]
+pub(super) unsafe fn park_forever(block: Block, reason: WaitReason) {
+    const PARKED: u32 = 1;
+    const GAVE_UP: u32 = 2;
+
+    /// # Safety
+    /// `state` is the word of the goroutine that parks.
+    unsafe extern "C" fn commit(_gp: *mut G, state: *mut c_void) -> bool {
+        // SAFETY: it is on the goroutine's stack, and stays until the goroutine goes on.
+        unsafe { &*state.cast::<AtomicU32>() }.swap(PARKED, Ordering::AcqRel) != GAVE_UP
+    }
+
+    let (gp, _) = goroutine();
+    let state = AtomicU32::new(0);
+    let arg = ptr::from_ref(&state).cast_mut().cast();
+    // SAFETY: on a goroutine. commit touches only the word, and only give_up makes the goroutine
+    // ready, once, and after commit.
+    let park = || unsafe { gopark(Some(commit), arg, reason, TraceBlockReason::Forever, 2) };
+    if block == Block::Yes {
+        return park();
+    }
+    let give_up = || (state.swap(GAVE_UP, Ordering::AcqRel) == PARKED).then_some(|| goready(gp));
+    // SAFETY: the word stays while give_up may be called, and `gp` stays in its wait until it is
+    // woken.
+    unsafe { until_aborted(gp, &give_up, park) }
+}
+
+/// Takes `gp` out of the queue of a channel: a [`LeaveWait`].
+fn leave_channel(gp: &'static G) -> bool {
+    // In a later wait it is in no queue, or in those of a select that doesn't end.
+    let Some(sg) = gp.waiting.get().filter(|sg| !sg.is_select.get()) else { return false };
+    // SAFETY: the waiting operation keeps the channel.
+    let c = unsafe { &*sg.c.get() };
+    lock_ranked(&c.lock, LockRank::HCHAN_LEAF);
+    let q = if gp.waitreason.get() == WaitReason::ChanSend { &c.sendq } else { &c.recvq };
+    let left = q.dequeue_sudo_g(sg);
+    if left {
+        sg.success.set(false);
+        sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+    unlock(&c.lock);
+    left
 }
 
 /// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready. If `sg` is
@@ -354,9 +420,7 @@ fn enqueue_me(
     let wait = Wait::begin();
     mysg.releasetime.set(wait.releasetime());
     mysg.elem.store(elem, Ordering::Relaxed);
-    mysg.waitlink.set(None);
     mysg.g.set(Some(gp));
-    mysg.is_select.set(false);
     mysg.c.set(c);
     gp.waiting.set(Some(mysg));
     gp.param.store(ptr::null_mut(), Ordering::Relaxed);
@@ -378,7 +442,7 @@ fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_
 }
 
 /// Gives the sudog back after [`park_on`]. Returns true if a value was handed over, false if the
-/// channel was closed.
+/// channel was closed or the goroutine was aborted.
 #[inline(always)]
 fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
     if !gp.waiting.get().is_some_and(|waiting| ptr::eq(waiting, mysg)) {

@@ -16,15 +16,19 @@ use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::grow::shrink;
-use crate::runtime::chan::ops::{Block, Sent, bufrecv, bufsend, chansend, received_nothing, recv, send};
+use crate::runtime::chan::ops::{
+    Block, Sent, bufrecv, bufsend, chansend, park_forever, received_nothing, recv, send,
+};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::hchan::{FED, GROWS, Hchan};
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::lock::mutex::lock_ranked;
+use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::exploration::{chooses, point, value};
-use crate::runtime::sched::park::{gopark, gopark_on};
+use crate::runtime::sched::park::gopark_on;
 
 /// A case of a select. Go's `scase`.
 #[repr(C)]
@@ -147,60 +151,22 @@ unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     true
 }
 
-/// Parks forever: a select without cases. Go's `block`.
+/// Parks forever, or until an abort ends that: a select without cases. Go's `block`.
 ///
 /// # Safety
 /// Called on a goroutine.
-pub(crate) unsafe fn block() {
-    // SAFETY: without an unlockf nothing is called, and nobody has the goroutine on record: it
-    // parks for good.
-    unsafe { gopark(None, ptr::null_mut(), WaitReason::SelectNoCases, TraceBlockReason::Forever, 1) }
+pub(crate) unsafe fn block(block: Block) {
+    // SAFETY: as the caller says.
+    unsafe { park_forever(block, WaitReason::SelectNoCases) };
 }
 
-/// The choice among the ready cases, and whether to wait if none is ready. One value holds both, so
-/// that all arguments of [`selectgo1`] are in registers.
+/// Whether to wait if no case is ready, and the choice among those that are. One value holds both,
+/// so that all arguments of [`selectgo1`] are in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// One at random; no wait.
-    Try,
-    /// One at random.
-    Wait,
-    /// One at random; a wait as [`Block::UnlessInRun`] says.
-    WaitUnlessInRun,
-    /// The first; no wait.
-    TryInOrder,
-    /// The first.
-    WaitInOrder,
-    /// The first; a wait as [`Block::UnlessInRun`] says.
-    WaitInOrderUnlessInRun,
-}
-
-impl How {
-    #[inline(always)]
-    pub(crate) fn new(block: Block, in_order: bool) -> Self {
-        match (block, in_order) {
-            (Block::No, false) => How::Try,
-            (Block::Yes, false) => How::Wait,
-            (Block::UnlessInRun, false) => How::WaitUnlessInRun,
-            (Block::No, true) => How::TryInOrder,
-            (Block::Yes, true) => How::WaitInOrder,
-            (Block::UnlessInRun, true) => How::WaitInOrderUnlessInRun,
-        }
-    }
-
-    #[inline(always)]
-    fn in_order(self) -> bool {
-        self as u8 >= How::TryInOrder as u8
-    }
-
-    #[inline(always)]
-    fn block(self) -> Block {
-        match self {
-            How::Try | How::TryInOrder => Block::No,
-            How::Wait | How::WaitInOrder => Block::Yes,
-            How::WaitUnlessInRun | How::WaitInOrderUnlessInRun => Block::UnlessInRun,
-        }
-    }
+pub(crate) struct How {
+    pub(crate) block: Block,
+    /// The first that is ready, and not one at random.
+    pub(crate) in_order: bool,
 }
 
 /// [`hchan::selectgo`](crate::chan::hchan::selectgo) without the check of the stack. Go's
@@ -211,7 +177,7 @@ impl How {
 #[inline(always)]
 pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize, block: bool) -> Chosen {
     // SAFETY: the caller promises what this asks for.
-    unsafe { selectgo1(scases, order, nsends, How::new(block.into(), false)) }
+    unsafe { selectgo1(scases, order, nsends, How { block: block.into(), in_order: false }) }
 }
 
 /// [`selectgo`], or a select in a given order, which Go doesn't have. The order is in `order`,
@@ -225,7 +191,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
     let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
     let mut norder = 0;
-    if !how.in_order() {
+    if !how.in_order {
         // pollorder: a random permutation, made by inserting each case at a random place (Fisher
         // and Yates).
         for (i, scase) in scases.iter().enumerate() {
@@ -255,7 +221,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
         if chooses() {
-            order_by_strategy(scases, pollorder, lockorder, nsends, !how.in_order());
+            order_by_strategy(scases, pollorder, lockorder, nsends, !how.in_order);
         }
 
         // Pass 1: is one ready?
@@ -297,12 +263,17 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                 }
             }
         }
-        let (true, Some(gp), Some(mp)) = (how.block() != Block::No, gp, mp) else {
+        let (true, Some(gp), Some(mp)) = (how.block != Block::No, gp, mp) else {
             selunlock(mp, scases, lockorder);
             return Chosen::None;
         };
-        if !how.block().waits(gp) {
+        if !how.block.waits(gp) {
             selunlock(Some(mp), scases, lockorder);
+            return Chosen::None;
+        }
+
+        if lockorder.is_empty() {
+            park_forever(how.block, WaitReason::Select);
             return Chosen::None;
         }
 
@@ -310,6 +281,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         let wait = Wait::begin();
         enqueue_on_all(gp, mp, scases, lockorder, nsends, wait);
         gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+        gp.ext.leave.set(how.block.leave(leave_channels));
         gp.parking_on_chan.store(true, Ordering::Relaxed);
         lockorder.iter().for_each(|&o| tsan::release(&channel(scases, o).lock.key.locked));
         let commit = Some(selparkcommit as _);
@@ -324,6 +296,19 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         wait.end(releasetime);
         chosen
     }
+}
+
+/// Wins the right to wake `gp` from a select: see [`LeaveWait`](crate::runtime2::LeaveWait).
+fn leave_channels(gp: &'static G) -> bool {
+    // In another wait it is in no select, or in one that doesn't end.
+    let Some(sg) = gp.waiting.get().filter(|sg| sg.is_select.get()) else { return false };
+    // SAFETY: the waiting operation keeps the channels.
+    let c = unsafe { &*sg.c.get() };
+    // The park holds the lock until the goroutine is off its stack.
+    lock_ranked(&c.lock, LockRank::HCHAN_LEAF);
+    unlock(&c.lock);
+    // As in `win_select`.
+    gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 /// Runs the timers of channels that timers feed, if they are due: so all that are due have the same
@@ -486,8 +471,8 @@ unsafe fn enqueue_on_all(
 }
 
 /// Takes the sudogs off all queues. The sudog of the case that woke the goroutine is off its queue
-/// already. Returns how that case ended, and when it ended if the wait is measured. The channels
-/// are locked.
+/// already. There is none if the goroutine was aborted. Returns how that case ended, and when it
+/// ended if the wait is measured. The channels are locked.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -525,13 +510,14 @@ unsafe fn dequeue_from_others(
         } else {
             // SAFETY: the caller keeps the channels.
             let c = unsafe { channel(scases, o) };
-            if i < nsends { c.sendq.dequeue_sudo_g(sg) } else { c.recvq.dequeue_sudo_g(sg) }
+            let q = if i < nsends { &c.sendq } else { &c.recvq };
+            q.dequeue_sudo_g(sg);
         }
         next = sg.waitlink.get();
         sg.waitlink.set(None);
         release_sudog(mp, sg);
     }
-    if chosen.0 == Chosen::None {
+    if chosen.0 == Chosen::None && gp.ext.leave.get().is_none() {
         throw("selectgo: bad wakeup");
     }
     chosen

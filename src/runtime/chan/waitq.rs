@@ -74,9 +74,9 @@ impl Waitq {
         }
     }
 
-    /// Takes `sg` out, if it is still in the queue. The channel's lock is held. Go's
-    /// `dequeueSudoG`.
-    pub(super) fn dequeue_sudo_g(&self, sg: &'static Sudog) {
+    /// Takes `sg` out, if it is still in the queue. Returns whether it was. The channel's lock is
+    /// held, and `sg` is in no other queue. Go's `dequeueSudoG`.
+    pub(super) fn dequeue_sudo_g(&self, sg: &'static Sudog) -> bool {
         match (sg.prev.get(), sg.next.get()) {
             (Some(prev), next) => {
                 prev.next.set(next);
@@ -94,12 +94,14 @@ impl Waitq {
             }
             // The only one in the queue, or no longer in it.
             (None, None) => {
-                if self.first.get().is_some_and(|first| ptr::eq(first, sg)) {
-                    self.first.set(None);
-                    self.last.set(None);
+                if !self.first.get().is_some_and(|first| ptr::eq(first, sg)) {
+                    return false;
                 }
+                self.first.set(None);
+                self.last.set(None);
             }
         }
+        true
     }
 }
 

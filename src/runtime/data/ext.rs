@@ -33,7 +33,7 @@ pub(in crate::runtime) const SYSCALL_REGS: usize = 6;
 pub const G_SIZE: usize = 2048;
 
 /// How many bytes a [`Slot`] has: the rest of the half page.
-pub const SLOT_SIZE: usize = 1504;
+pub const SLOT_SIZE: usize = 1456;
 
 /// How many sizes of segments have a list in each P: 4 KiB to 128 KiB, by powers of two.
 pub const NUM_STACK_ORDERS: usize = 6;
@@ -73,8 +73,8 @@ pub struct GExt {
     pub x_regs: Cell<*mut XRegState>,
     /// The thread pointer while it runs; 0 if it is that of its M.
     pub tp: Cell<usize>,
-    /// Its values of `goroutine_local!`: `g/values.rs`.
-    pub values: Cell<*mut c_void>,
+    /// Its values of `goroutine_local!`, and whether it was aborted: `g/values.rs`.
+    pub values: AtomicPtr<c_void>,
     /// How often the tracer has seen it made runnable, or run.
     pub trace_seq: Cell<u32>,
     /// Its number in an exploration; 0 if it belongs to none: `g/explored.rs`.
@@ -85,9 +85,24 @@ pub struct GExt {
     /// A hint at a G some places behind it in the global queue, from the last time that it was put
     /// there in a batch.
     pub ahead: Link<G>,
+    /// Its wait, while an abort may end it: `sched/abort.rs`.
+    pub wait: AtomicPtr<c_void>,
+    /// How an abort takes it out of its last wait at channels, or for the end of a goroutine. None
+    /// if the wait doesn't end.
+    pub leave: Cell<Option<LeaveWait>>,
+    /// The G for whose end it waits, or has waited.
+    pub joins: Link<G>,
+    /// How many calls it is in that hold an abort back.
+    pub shields: Cell<u32>,
+    /// The goid of the goroutine whose scope it is in; 0 if it is in none.
+    pub scope_of: plain::AtomicU64,
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
+
+/// Takes a goroutine out of the place where it waits, if it does. Returns whether it was there:
+/// then the caller makes it ready. It stays in its wait meanwhile.
+pub type LeaveWait = fn(&'static G) -> bool;
 
 /// The name of a goroutine, as reports show it. Only the first bytes of the given name are kept, so
 /// that a report can read it at any time. Empty if the goroutine has no name.

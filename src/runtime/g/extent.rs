@@ -9,7 +9,10 @@
 //!   `with_limit_in_run`. When the run is over, the wait gives up, and its caller unwinds to the
 //!   run with [`unwind_to_run`]. An operation of a descriptor returns an error instead.
 //! - Waits of the raw face and of C take no notice of a run, because their callers can't unwind.
-//! - A goroutine that unwinds is in no run: its destructors may wait as long as they need.
+//! - A goroutine that was aborted is as if its whole function were in a run that is over. How its
+//!   present wait ends is in `sched/abort.rs`.
+//! - A goroutine that unwinds is in no run, and isn't aborted: its destructors may wait as long as
+//!   they need.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -17,7 +20,9 @@ use std::sync::Arc;
 use std::thread::panicking;
 
 use crate::runtime::arch::getg;
-use crate::runtime::g::values::{has_no_values, with_values};
+use crate::runtime::data::runtime2::G;
+use crate::runtime::g::aborted::{Shield, has_no_values, is_aborted};
+use crate::runtime::g::values::with_values;
 use crate::runtime::lock::cancel::Cancellation;
 
 /// The end of a run, with its cancellation. The face knows the rest of it.
@@ -118,13 +123,28 @@ pub(crate) fn enter_run(run: Option<Run>) -> Entered {
     Extent { run, ..Extent::current() }.enter()
 }
 
-/// Calls `f`, whose waits end with no run.
+/// Calls `f`, whose waits end with no run, and with no abort.
 pub(crate) fn outside_of_run<R>(f: impl FnOnce() -> R) -> R {
+    let _shield = getg().map(Shield::new);
     let _entered = in_run().then(|| enter_run(None));
     f()
 }
 
-/// Unwinds to the innermost run if that is over. Each wait begins with this.
+/// Whether a wait of the running goroutine, or of this thread, may end before what it waits for has
+/// come: with a run, or by an abort.
+#[inline(always)]
+pub(crate) fn ends_early() -> bool {
+    getg().is_some_and(can_be_aborted) || in_run()
+}
+
+/// Whether an abort ends the waits of `gp`, which runs here.
+#[inline(always)]
+pub(in crate::runtime) fn can_be_aborted(gp: &G) -> bool {
+    gp.ext.shields.get() == 0 && !panicking()
+}
+
+/// Unwinds to the innermost run if that is over, or through all of them if the goroutine was
+/// aborted. Each wait begins with this.
 #[inline(always)]
 pub(crate) fn end_with_run() {
     if !is_nothing() && run_is_over() {
@@ -132,14 +152,20 @@ pub(crate) fn end_with_run() {
     }
 }
 
-/// Whether the innermost run is over.
+/// Whether the innermost run is over, or the goroutine was aborted.
 #[cold]
 #[inline(never)]
 pub(crate) fn run_is_over() -> bool {
-    current_run().is_some_and(|run| run.is_over())
+    is_aborted_here() || current_run().is_some_and(|run| run.is_over())
 }
 
-/// Unwinds to the innermost run, which is over, without a message.
+/// Whether the running goroutine was aborted, and may end here.
+pub(crate) fn is_aborted_here() -> bool {
+    getg().is_some_and(|gp| is_aborted(gp) && can_be_aborted(gp))
+}
+
+/// Unwinds to the innermost run that is over, or to the end of a goroutine that was aborted,
+/// without a message.
 #[cold]
 pub(crate) fn unwind_to_run() -> ! {
     resume_unwind(Box::new(Ended))

@@ -25,10 +25,12 @@
 //! | `sudog.rs` | `acquireSudog`, `releaseSudog` |
 //! | `explored.rs` | the numbers of an exploration's goroutines |
 //! | `proflabel.rs` | `setProfLabel`, `getProfLabel`: what labels hang on |
+//! | `aborted.rs` | the mark of a goroutine that was aborted |
 //! | `values.rs` | `Values`: the values of goroutine-locals; `drop_locals` |
 //! | `extent.rs` | what holds during a call: the run with which its waits end, and bound values |
 //! | `callers.rs` | `gcallers`: the frames of a goroutine that stands still; `saveAncestors` |
 
+pub(super) mod aborted;
 pub(super) mod allgs;
 pub(super) mod callers;
 pub(super) mod explored;

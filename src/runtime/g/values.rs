@@ -1,5 +1,5 @@
 //! A goroutine's own values, which `goroutine_local!` keeps in `g.ext.values`: null, a [`Values`],
-//! or ENDED.
+//! or ENDED, and with a mark if the goroutine was aborted (`aborted.rs`).
 //!
 //! Only the goroutine itself accesses its values, and before it runs its maker. They are dropped
 //! when its function has returned, before its thread-locals. If neither Rust's `go` nor a generator
@@ -11,15 +11,21 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::fatal;
 use crate::runtime::data::runtime2::G;
+use crate::runtime::g::aborted::{ENDED, Shield, has_no_values, set_values, without_mark};
 use crate::runtime::g::extent::Extent;
 use crate::runtime::tls;
 
-/// The values have been dropped, and there will be no others.
-const ENDED: *mut Values = ptr::without_provenance_mut(align_of::<Values>());
+/// Returns the values of `gp`, which runs here: null, or ENDED, or a pointer.
+#[inline(always)]
+fn values_of(gp: &G) -> *mut Values {
+    // Relaxed: only this goroutine changes the pointer.
+    without_mark(gp.ext.values.load(Ordering::Relaxed)).cast()
+}
 
 /// The `goroutine_local!` that a value belongs to. Its address tells it from others.
 pub(crate) trait Key: Sync {
@@ -143,13 +149,13 @@ pub(crate) fn with_values<R>(f: impl FnOnce(&Values) -> R) -> Option<R> {
         let _ = ENDS.try_with(|_| ());
         return Some(OF_THREAD.with(|values| f(values)));
     };
-    let mut values = gp.ext.values.get().cast();
-    if values == ENDED {
+    let mut values = values_of(gp);
+    if values.cast() == ENDED {
         return None;
     }
     if values.is_null() {
         values = Box::into_raw(Box::new(Values::new()));
-        gp.ext.values.set(values.cast());
+        set_values(gp, values.cast());
     }
     // SAFETY: they are the goroutine's own, which drops them only when its function has returned.
     Some(f(unsafe { &*values }))
@@ -166,7 +172,7 @@ impl Inherited {
     /// Returns the values that a goroutine inherits from the caller's goroutine or thread.
     #[inline]
     pub(crate) fn new() -> Self {
-        let none = whose().is_some_and(|maker| maker.ext.values.get().is_null());
+        let none = whose().is_some_and(has_no_values);
         Inherited(if none { None } else { Inherited::clones() })
     }
 
@@ -180,31 +186,27 @@ impl Inherited {
     #[inline]
     pub(crate) fn give(self, gp: &G) {
         if let Some(values) = self.0 {
-            gp.ext.values.set(Box::into_raw(values).cast());
+            gp.ext.values.store(Box::into_raw(values).cast(), Ordering::Relaxed);
         }
     }
 }
 
-/// Forgets the values of a dead goroutine, so that the next goroutine with its G has none.
+/// Forgets the values of a dead goroutine and the scope that it was in, so that the next goroutine
+/// with its G has none.
 #[inline(always)]
 pub(in crate::runtime) fn forget_values(gp: &G) {
-    gp.ext.values.set(ptr::null_mut());
-}
-
-/// Whether it is certain that `gp`, which runs here, has no values, and isn't a thread's.
-#[inline(always)]
-pub(in crate::runtime) fn has_no_values(gp: &G) -> bool {
-    gp.ext.values.get().is_null()
+    gp.ext.values.store(ptr::null_mut(), Ordering::Relaxed);
+    gp.ext.scope_of.store(0, Ordering::Relaxed);
 }
 
 /// Notes that `gp` is a thread's, whose values are the thread's.
 pub(in crate::runtime) fn has_values_of_thread(gp: &G) {
-    gp.ext.values.set(ENDED.cast());
+    gp.ext.values.store(ENDED, Ordering::Relaxed);
 }
 
 /// Whether `gp` has thread-locals or values of its own, which end with it.
 pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
-    gp.ext.kind.get().has_own_locals() || !gp.ext.values.get().is_null()
+    gp.ext.kind.get().has_own_locals() || !has_no_values(gp)
 }
 
 /// Calls the function that the inherited values of `gp` have from [`on_begin`](Values::on_begin).
@@ -213,7 +215,7 @@ pub(in crate::runtime) fn has_locals(gp: &G) -> bool {
 #[inline(always)]
 pub(crate) fn call_on_begin(gp: &G) {
     // Only spans of `tracing` set such a function.
-    if cfg!(feature = "tracing") && !gp.ext.values.get().is_null() {
+    if cfg!(feature = "tracing") && !has_no_values(gp) {
         call_begin_of_values(gp);
     }
 }
@@ -230,9 +232,9 @@ fn call_begin_of_values(gp: &G) {
 /// its function has returned.
 #[inline]
 pub(crate) fn drop_locals(gp: &G) {
-    if gp.ext.values.get().is_null() {
+    if has_no_values(gp) {
         // The destructors of thread-locals mustn't make values: nobody would drop these.
-        gp.ext.values.set(ENDED.cast());
+        gp.ext.values.store(ENDED, Ordering::Relaxed);
     } else {
         drop_values(gp);
     }
@@ -242,14 +244,20 @@ pub(crate) fn drop_locals(gp: &G) {
 #[cold]
 #[inline(never)]
 fn drop_values(gp: &G) {
-    let values = gp.ext.values.get().cast();
-    if values == ENDED {
+    let values = values_of(gp);
+    if values.cast() == ENDED {
         return;
     }
-    // SAFETY: the pointer isn't ENDED, and the caller has seen that it isn't null. The values are
-    // the goroutine's own, and code that runs while they end sees them.
-    unsafe { (*values).end() };
-    gp.ext.values.set(ENDED.cast());
-    // SAFETY: with_values or `give` took the pointer from a box, and nobody finds it any more.
-    drop(unsafe { Box::from_raw(values) });
+    if !values.is_null() {
+        // Their destructors may wait as long as they need.
+        let _shield = Shield::new(gp);
+        // SAFETY: the pointer is neither null nor ENDED. The values are the goroutine's own, and
+        // code that runs while they end sees them.
+        unsafe { (*values).end() };
+    }
+    gp.ext.values.store(ENDED, Ordering::Relaxed);
+    if !values.is_null() {
+        // SAFETY: with_values or `give` took the pointer from a box, and nobody finds it any more.
+        drop(unsafe { Box::from_raw(values) });
+    }
 }

@@ -20,10 +20,12 @@ pub(crate) struct Cancellation {
     first: Cell<*const Waiter>,
 }
 
+/// Gives up a wait, calls `unlock`, and wakes the waiting goroutine if necessary.
+pub(in crate::runtime) type EndWait = unsafe fn(give_up: *const (), unlock: &dyn Fn());
+
 /// A wait in progress. It is on the waiting goroutine's stack, and is a link of the list.
 struct Waiter {
-    /// Gives up the wait, calls `unlock`, and wakes the waiting goroutine if necessary.
-    end: unsafe fn(give_up: *const (), unlock: &dyn Fn()),
+    end: EndWait,
     give_up: *const (),
     prev: Cell<*const Waiter>,
     next: Cell<*const Waiter>,
@@ -115,11 +117,14 @@ impl Cancellation {
     }
 }
 
-/// [`Waiter::end`].
+/// An [`EndWait`].
 ///
 /// # Safety
 /// `give_up` is a `G`, which stays until `unlock` has returned.
-unsafe fn end_waiter<G: Fn() -> Option<W>, W: FnOnce()>(give_up: *const (), unlock: &dyn Fn()) {
+pub(in crate::runtime) unsafe fn end_waiter<G: Fn() -> Option<W>, W: FnOnce()>(
+    give_up: *const (),
+    unlock: &dyn Fn(),
+) {
     // SAFETY: the caller says that `give_up` is a `G` that stays.
     let wake = unsafe { (*give_up.cast::<G>())() };
     // The woken goroutine takes the lock to leave, so it is released before the wake.

@@ -42,10 +42,12 @@ use crate::runtime::arch::sanitizer::goroutine_ended;
 use crate::runtime::arch::{gogo, mcall};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{acquirem, getm, goroutine, releasem};
-use crate::runtime::data::ext::{SLOT_SIZE, Slot};
+use crate::runtime::data::ext::{LeaveWait, SLOT_SIZE, Slot};
 use crate::runtime::data::runtime2::{G, GDEAD, GRUNNING, M, TraceBlockReason, WaitReason, sched};
 use crate::runtime::embed::hooks::hooks;
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::aborted::is_aborted;
+use crate::runtime::g::extent::can_be_aborted;
 use crate::runtime::g::gfree::{count_held, gfput};
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
@@ -55,7 +57,7 @@ use crate::runtime::p::free_lists::purge_as_asked;
 use crate::runtime::p::timer::release_timer;
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::claim::{Source, claim, run_claimed};
-use crate::runtime::sched::park::{Leave, gopark};
+use crate::runtime::sched::park::{Leave, gopark_on};
 use crate::runtime::sched::ready::goready;
 use crate::runtime::sched::schedule::{dropg, schedule};
 
@@ -311,9 +313,48 @@ fn free_if_exited(gp: &'static G) {
     }
 }
 
-/// Parks until `gp` has ended. The caller has its handle, and is on a goroutine.
-pub(in crate::runtime) fn wait_for_end(gp: &'static G) {
-    wait_for_end_unless(gp, || false);
+/// Parks until `gp` has ended. The caller has its handle, and is on a goroutine. Returns false if
+/// an abort of the caller has ended the wait.
+pub(in crate::runtime) fn wait_for_end(gp: &'static G) -> bool {
+    let mut leave: Option<LeaveWait> = Some(leave_join);
+    let wait = Wait::begin();
+    while !ended(gp) {
+        let (me, mp) = goroutine();
+        me.ext.joins.set(Some(gp));
+        me.ext.leave.set(leave);
+        park_for_end(me, mp, gp);
+        if is_aborted(me) {
+            if can_be_aborted(me) {
+                break;
+            }
+            // An abort ends nothing here, so it mustn't try again.
+            leave = None;
+        }
+    }
+    wait.end_now();
+    ended(gp)
+}
+
+/// Parks `me`, the goroutine of `mp`, unless `gp` has ended.
+#[inline(always)]
+fn park_for_end(me: &'static G, mp: &'static M, gp: &'static G) {
+    let target = gp.as_ptr().cast();
+    // SAFETY: on a goroutine, as the caller says, and at a point that can park. joincommit touches
+    // neither stack; if it returns false, it hasn't left this G where it would be made ready.
+    unsafe { gopark_on(me, mp, Some(joincommit), target, WaitReason::Semacquire, TraceBlockReason::Sync, 2) }
+}
+
+/// Takes `me` out of the word where the end of another would find it: a [`LeaveWait`].
+fn leave_join(me: &'static G) -> bool {
+    let leave = |joiner: *mut G| {
+        (!is_end(joiner) && ptr::eq(who(joiner), me))
+            .then(|| ptr::without_provenance_mut(joiner.addr() & BITS))
+    };
+    // SeqCst: see `sched/abort.rs`.
+    let target = me.ext.joins.get();
+    target.is_some_and(|target| {
+        target.ext.joiner.fetch_update(Ordering::SeqCst, Ordering::SeqCst, leave).is_ok()
+    })
 }
 
 /// [`wait_for_end`] with a limit. Also returns if `gave_up` is true: after [`take_out`] has ended
@@ -322,12 +363,10 @@ pub(in crate::runtime) fn wait_for_end_unless(gp: &'static G, gave_up: impl Fn()
     let mut wait = None;
     while !ended(gp) && !gave_up() {
         wait.get_or_insert_with(Wait::begin);
-        // SAFETY: on a goroutine, as the caller says, and at a point that can park. joincommit
-        // touches neither stack; if it returns false, it hasn't left this G where it would be made
-        // ready.
-        unsafe {
-            gopark(Some(joincommit), gp.as_ptr().cast(), WaitReason::Semacquire, TraceBlockReason::Sync, 2);
-        }
+        let (me, mp) = goroutine();
+        // An abort ends this by `gave_up`, or not at all.
+        me.ext.leave.set(None);
+        park_for_end(me, mp, gp);
     }
     if let Some(wait) = wait {
         wait.end_now();
@@ -405,12 +444,13 @@ fn who(joiner: *mut G) -> *mut G {
 unsafe extern "C" fn joincommit(gp: *mut G, target: *mut c_void) -> bool {
     // SAFETY: gopark passes what wait_for_end gave it, a G, and G's are never freed.
     let target = unsafe { &*target.cast::<G>() };
-    // Release pairs with announce_end, which makes the G ready: the G is seen as parked.
+    // Release pairs with announce_end, which makes the G ready: the G is seen as parked. SeqCst:
+    // see `sched/abort.rs`.
     let waits = |joiner: *mut G| {
         let free = joiner.is_null() || joiner.addr() == RETURNED;
         free.then(|| gp.map_addr(|addr| addr | joiner.addr()))
     };
-    target.ext.joiner.fetch_update(Ordering::AcqRel, Ordering::Acquire, waits).is_ok()
+    target.ext.joiner.fetch_update(Ordering::SeqCst, Ordering::Acquire, waits).is_ok()
 }
 
 impl Slot {

@@ -31,6 +31,7 @@
 //! | `wake.rs` | `wakep`, `resetspinning`, `drop_p`, `checkRunqsNoP`: the "delicate dance" |
 //! | `poll.rs` | `checkTimers`, `checkTimersNoP`; `stealWork`; `wakeNetPoller`, `pollWork`; `poll_or_stop`, where an M sleeps |
 //! | `park.rs` | `gopark`, `goparkunlock`, `park_m`; `Gosched`, `goschedImpl`, `goschedguarded`, `goschedIfBusy`, `goyield`; `asyncPreempt2`, `gopreempt_m`, `preemptPark`; `canSpin`, `doSpin` |
+//! | `abort.rs` | `abort`, `until_aborted`: ends the wait of a goroutine, and each later one |
 //! | `ready.rs` | `goready`, `ready`, `injectglist`; `enqueue`: lets a new goroutine run |
 //! | `newproc.rs` | `newproc_from`, `newproc_at`: Go's newproc; `newproc1`, `malg`, `gostartcallfn` |
 //! | `claim.rs` | takes the next goroutine off its queue before the running one leaves |
@@ -242,6 +243,7 @@
 //! - *Writing the report of SIGQUIT in its handler,* as Go does. A report takes memory, and the
 //!   thread may hold the allocator's lock. Sysmon writes it.
 
+pub(in crate::runtime) mod abort;
 mod claim;
 pub(super) mod coro;
 pub(super) mod detach;

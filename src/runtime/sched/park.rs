@@ -44,6 +44,7 @@ use crate::runtime::p::runq::{globrunqput, runqempty, runqput};
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::preemptible::can_preempt_m;
 use crate::runtime::preempt::xregs::x_reg_save;
+use crate::runtime::sched::abort::end_wait_if_aborted;
 use crate::runtime::sched::claim::{Source, claim, run_claimed, unclaim};
 use crate::runtime::sched::detach::need_p;
 use crate::runtime::sched::poll::own_timers_due;
@@ -182,8 +183,6 @@ unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
         // SAFETY: gopark's caller has promised that this may be called now: the goroutine is off
         // its stack and waits, and this is g0.
         let stay = unsafe { unlockf(gp.as_ptr(), mp.waitlock.get()) };
-        mp.waitunlockf.set(None);
-        mp.waitlock.set(ptr::null_mut());
         if !stay {
             if CLAIMED {
                 unclaim(mp);
@@ -201,6 +200,7 @@ unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
             unsafe { execute(mp, gp, true) }
         }
     }
+    end_wait_if_aborted(gp);
     // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
     unsafe { if CLAIMED { run_claimed(mp) } else { schedule(mp) } }
 }

@@ -10,15 +10,13 @@ use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::Limit;
 use crate::runtime::time::in_run::with_limit_in_run;
 
-/// [`wait_for_end`] that ends with the limit, or with
-/// the run. Returns whether `gp` has ended.
+/// [`wait_for_end`] that ends with the limit, or with the run. Returns whether `gp` has ended.
 #[inline(always)]
 pub(crate) fn wait_for_end_limited(gp: &'static G, limit: Option<Limit<'_>>) -> bool {
     if limit.is_some() || in_run() {
         return wait_for_end_or_limit(gp, limit);
     }
-    wait_for_end(gp);
-    true
+    wait_for_end(gp)
 }
 
 #[cold]

@@ -12,7 +12,7 @@ use crate::runtime::base::this::goroutine;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::extent::in_run;
+use crate::runtime::g::extent::ends_early;
 use crate::runtime::g::sudog::acquire_sudog;
 use crate::runtime::lock::mutex::{SharedMutex, lock_ranked};
 use crate::runtime::lock::rank::LockRank;
@@ -169,7 +169,7 @@ fn enter(l: &NotifyList, t: u32) -> (&'static Sudog, Wait) {
 /// [`notify_list_wait`] that ends with the limit, or with the run. Returns whether the number was
 /// notified.
 pub(crate) fn notify_list_wait_limited(l: &NotifyList, t: u32, limit: Option<Limit<'_>>) -> bool {
-    if limit.is_none() && !in_run() {
+    if limit.is_none() && !ends_early() {
         notify_list_wait(l, t);
         return true;
     }

@@ -19,7 +19,7 @@ use crate::runtime::base::this::{getm, goroutine, hold_p};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::link::Link;
 use crate::runtime::data::runtime2::{Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::extent::in_run;
+use crate::runtime::g::extent::ends_early;
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::{LockRank, assert_rank_held};
@@ -65,7 +65,7 @@ pub(crate) fn semacquire_limited(
     if cansemacquire(addr) {
         return true;
     }
-    if limit.is_none() && !in_run() {
+    if limit.is_none() && !ends_early() {
         semacquire1(addr, lifo, reason);
         return true;
     }

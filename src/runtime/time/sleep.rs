@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::runtime::base::this::{goroutine, with_room};
@@ -10,9 +11,10 @@ use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::data::timer::{MAX_WHEN, Timer};
 use crate::runtime::explore::clock::{instant_now, now, timers_p};
 use crate::runtime::p::timer::acquire_timer;
+use crate::runtime::sched::abort::until_aborted;
 use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
-use crate::runtime::time::modify::resettimer;
+use crate::runtime::time::modify::{deltimer, resettimer};
 
 /// [`proc::time_sleep`](crate::proc::time_sleep) without the check of the stack. Go's `timeSleep`.
 ///
@@ -50,6 +52,27 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
         let (reason, trace_reason) = (WaitReason::Sleep, TraceBlockReason::Sleep);
         gopark_on(gp, mp, Some(reset_for_sleep), t.as_arg(), reason, trace_reason, 1);
     }
+}
+
+/// [`time_sleep`] that ends when the goroutine is aborted.
+///
+/// # Safety
+/// As [`time_sleep`].
+pub(crate) unsafe fn time_sleep_limited(ns: i64) {
+    if ns <= 0 {
+        return;
+    }
+    let (gp, _) = goroutine();
+    let t = with_room(|| gp.timer.get().unwrap_or_else(acquire_timer));
+    gp.timer.set(Some(t));
+    let give_up = || {
+        // Pairs with the CASes that set the timer: see `sched/abort.rs`.
+        fence(Ordering::SeqCst);
+        // One thread stops the timer, or it fires.
+        deltimer(t).then_some(|| goready(gp))
+    };
+    // SAFETY: as the caller says. The timer, which give_up has stopped, doesn't wake the goroutine.
+    unsafe { until_aborted(gp, &give_up, || time_sleep(ns)) }
 }
 
 /// Starts the timer of a goroutine that has parked. If it were started before, it might fire first,

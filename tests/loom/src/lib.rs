@@ -11,12 +11,13 @@
 //! | `p/procs.rs` | a thread that reads the number of P's finds all of them, and whole |
 //! | `p/sysmon_sleep.rs` | sysmon is woken once for each sleep, and no wake is lost |
 //! | `sched/wake.rs`, `p/owner.rs`, `p/procs.rs` | work and an idle P never miss each other |
+//! | `sched/abort.rs`, `g/aborted.rs` | an abort and a park never miss each other, and the goroutine is made ready once |
 //! | `sema/parker.rs` | no wake is lost, and no goroutine is made ready that doesn't wait |
 //! | `sched/poll.rs`, `sched/wake.rs` | a new timer and an M that goes to sleep never miss each other |
 //! | `p/timer.rs`, `p/timer_heap.rs`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |
-//! | `sync/wait_group.rs` | a goroutine that has waited sees what was done |
+//! | `sync/wait_group.rs` | a goroutine that has waited sees what was done, and one that was aborted leaves it as if it hadn't come |
 //! | `chan/future.rs` | a future's last waker wakes it, it sees its value, and it is freed once |
 //! | `netpoll/poll_desc.rs`, `netpoll/ready.rs`, `pollwait.rs`, `net/registration.rs` | a wait ends when the descriptor is ready, is closed, or reaches its deadline; a late event does nothing to the next descriptor |
 //! | `stdpark/futex_table.rs`, `time/fire.rs` | no wake is lost, or counted twice; a wake that is left to sysmon is done |

@@ -34,6 +34,8 @@ enum Level {
     Destructor,
     /// A scope, whose goroutine waits.
     Scope,
+    /// A goroutine that waits, and is aborted after a pause.
+    Aborted(Duration),
 }
 
 struct OnDrop;
@@ -67,6 +69,15 @@ fn inside_of(levels: &[Level], f: &mut (dyn FnMut() + Send)) -> Option<()> {
             inside_of(inner, f)
         }
         Level::Scope => scope(|s| s.go(|| inside_of(inner, f)).join().ok().flatten()),
+        Level::Aborted(d) => scope(|s| {
+            let waits = s.go(|| inside_of(inner, f));
+            let abort = waits.abort_handle();
+            s.go(move || {
+                time::sleep(*d);
+                abort.abort();
+            });
+            waits.join().ok().flatten()
+        }),
     }
 }
 
@@ -82,7 +93,7 @@ impl Nest {
     fn new(rng: &mut Rng) -> Self {
         let (mut levels, mut cancels) = (Vec::new(), Vec::new());
         for _ in 0..=rng.below(5) {
-            levels.push(match rng.below(8) {
+            levels.push(match rng.below(10) {
                 0..3 => {
                     let (ctx, cancel) = Context::background().with_cancel();
                     cancels.push(cancel);
@@ -91,6 +102,7 @@ impl Nest {
                 3..5 => Level::Timeout(Duration::from_nanos(rng.below(60_000) as u64)),
                 5 => Level::Catch,
                 6 => Level::Destructor,
+                7..9 => Level::Aborted(Duration::from_nanos(rng.below(60_000) as u64)),
                 _ => Level::Scope,
             });
         }

@@ -87,10 +87,10 @@ fn one_is_aborted_and_the_others_go_on() {
         tx.send(7).unwrap();
         assert_eq!(set.join_next().unwrap().unwrap(), 7);
         // A handle that is dropped aborts nothing.
-        drop(set.go(|| {
+        set.go(|| {
             time::sleep(Duration::from_millis(1));
             1
-        }));
+        });
         assert_eq!(set.join_next().unwrap().unwrap(), 1);
     });
 }
@@ -134,7 +134,9 @@ fn a_set_ends_with_its_context() {
     run(|| {
         let (ctx, cancel) = Context::background().with_cancel();
         let mut set = JoinSet::under(&ctx);
-        (0..3).for_each(|_| drop(set.go(|| never::<()>().recv())));
+        for _ in 0..3 {
+            set.go(|| never::<()>().recv());
+        }
         cancel.cancel();
         // Also those that come later.
         set.go(|| never::<()>().recv());

@@ -1,5 +1,6 @@
 //! Goroutines, their parts, and what they may not do.
 
+mod aborts;
 mod callbacks;
 mod callers;
 mod foreign_thread;
@@ -22,6 +23,7 @@ mod threads;
 use crate::harness::Test;
 
 pub const TESTS: &[&[Test]] = &[
+    aborts::TESTS,
     callbacks::TESTS,
     callers::TESTS,
     foreign_thread::TESTS,

@@ -1,19 +1,51 @@
-//! Stand-in: the states of G's, which no model reads: each G runs. And their runs: there are none.
+//! Stand-in: the states of G's, which only the models of aborts read: elsewhere each G runs. And
+//! their runs: there are none.
 
+#[path = "../../../../src/runtime/g/aborted.rs"]
+pub(crate) mod aborted;
 #[path = "../../../../src/runtime/g/explored.rs"]
 pub(crate) mod explored;
 
+/// The list of all G's, which no model reads.
+pub(crate) mod allgs {
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) fn for_each_g_race(_: impl FnMut(&'static G)) {}
+}
+
 pub(crate) mod status {
+    use std::cell::Cell;
+
+    use crate::runtime::data::atomic::Ordering;
     use crate::runtime::data::runtime2::{G, GRUNNING, WaitReason};
 
     pub(crate) fn casgstatus(_: &G, _old: u32, _new: u32) {}
+
+    /// Changes a state as the shipped function does.
+    pub(crate) fn cas(gp: &G, old: u32, new: u32) -> bool {
+        gp.atomicstatus.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    pub(crate) fn castogscanstatus(gp: &G, old: u32, new: u32) -> bool {
+        cas(gp, old, new)
+    }
+
+    pub(crate) fn casfrom_gscanstatus(gp: &G, old: u32, new: u32) {
+        assert!(cas(gp, old, new));
+    }
+
+    thread_local! {
+        /// Whether this is a model of aborts. All threads of a model run on one thread of the
+        /// system's.
+        pub(crate) static ABORTS: Cell<bool> = const { Cell::new(false) };
+    }
 
     pub(crate) fn cas_g_to_waiting(_: &G, _old: u32, _: WaitReason) {}
 
     pub(crate) fn cas_g_from_waiting(_: &G) {}
 
-    pub(crate) fn readgstatus(_: &G) -> u32 {
-        GRUNNING
+    pub(crate) fn readgstatus(gp: &G) -> u32 {
+        if ABORTS.get() { gp.atomicstatus.load(Ordering::Acquire) } else { GRUNNING }
     }
 
     pub(crate) fn dumpgstatus(_: &G) {}
@@ -31,6 +63,12 @@ pub(crate) mod extent {
 
     pub(crate) fn current_run() -> Option<Arc<dyn EndsWaits>> {
         None
+    }
+
+    pub(crate) fn end_with_run() {}
+
+    pub(crate) fn can_be_aborted(_: &crate::runtime::data::runtime2::G) -> bool {
+        true
     }
 
     pub(crate) fn in_run() -> bool {

@@ -31,7 +31,7 @@ pub(crate) use base::os::nanotime as now;
 pub(crate) use base::os::pass_time;
 pub(crate) use base::this::on_goroutine;
 pub(crate) use data::{atomic, runtime2};
-pub(crate) use g::extent::{in_run, outside_of_run, unwind_to_run};
+pub(crate) use g::extent::{end_with_run, in_run, outside_of_run, unwind_to_run};
 pub(crate) use netpoll::poll_desc::{Mode, PollDesc, PollError};
 pub(crate) use pollwait::*;
 pub(crate) use sched::exploration::{explored_number, point};
@@ -40,8 +40,7 @@ pub(crate) use sched::park::{can_spin, do_spin};
 pub(crate) use sema::notify_list::notify_list_wait;
 pub(crate) use sema::notify_list::{NotifyList, notify_list_add, notify_list_notify_all};
 pub(crate) use sema::of_mutex::{
-    Limit, cansemacquire, gosched, semacquire_limited, semacquire1, semrelease1,
+    Limit, cansemacquire, gosched, semacquire, semacquire_limited, semacquire1, semrelease, semrelease1,
 };
-pub(crate) use sema::of_mutex::{limit_comes, nothing_is_released};
-pub(crate) use sema::sema::{semacquire, semrelease};
+pub(crate) use sema::of_mutex::{limit_comes, limit_is_an_abort, nothing_is_released};
 pub(crate) use time::sleep::{nanos, until};

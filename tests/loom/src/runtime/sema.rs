@@ -4,30 +4,8 @@ mod models_parker;
 #[path = "../../../../src/runtime/sema/parker.rs"]
 mod parker;
 
-#[allow(clippy::module_inception, reason = "its path is the crate's")]
-pub(crate) mod sema {
-    use crate::runtime::base::os::{futexsleep, futexwakeup};
-    use crate::runtime::data::atomic::{AtomicU32, Ordering};
-
-    pub(crate) fn semacquire(addr: &AtomicU32) {
-        loop {
-            let v = addr.load(Ordering::SeqCst);
-            if v == 0 {
-                futexsleep(addr, 0, -1);
-            } else if addr.compare_exchange(v, v - 1, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-                return;
-            }
-        }
-    }
-
-    pub(crate) fn semrelease(addr: &AtomicU32) {
-        addr.fetch_add(1, Ordering::SeqCst);
-        futexwakeup(addr, 1);
-    }
-}
-
-/// The semaphore of a mutex. A model has only one. Its sleepers are in order, and a time limit ends
-/// when the model says so.
+/// The semaphore of a mutex, or of a wait group. A model has only one. Its sleepers are in order,
+/// and a limit comes when the model says so.
 pub(crate) mod of_mutex {
     use loom::sync::{Condvar, Mutex};
     use loom::thread;
@@ -49,6 +27,8 @@ pub(crate) mod of_mutex {
         released: usize,
         /// Whether the only limit has come, and the sleeper that waits with it.
         over: bool,
+        /// Whether an abort ends waits, which is the limit then.
+        aborts: bool,
         limited: Option<Sleeper>,
     }
 
@@ -69,6 +49,11 @@ pub(crate) mod of_mutex {
             sleepers.queue.retain(|sleeper| *sleeper != limited);
         }
         changed.notify_all();
+    }
+
+    /// Makes the limit an abort, which ends the wait of the only goroutine that can be aborted.
+    pub(crate) fn limit_is_an_abort() {
+        SLEEPERS.0.lock().unwrap().aborts = true;
     }
 
     /// Returns whether all releases were taken.
@@ -98,7 +83,16 @@ pub(crate) mod of_mutex {
         _: WaitReason,
         limit: Option<Limit<'_>>,
     ) -> bool {
-        sleep(addr, lifo, limit.is_some())
+        let aborts = SLEEPERS.0.lock().unwrap().aborts;
+        sleep(addr, lifo, limit.is_some() || aborts)
+    }
+
+    pub(crate) fn semacquire(addr: &AtomicU32) {
+        assert!(sleep(addr, false, false));
+    }
+
+    pub(crate) fn semrelease(addr: &AtomicU32) {
+        semrelease1(addr, false);
     }
 
     fn sleep(addr: &AtomicU32, lifo: bool, is_limited: bool) -> bool {

@@ -22,10 +22,3 @@ impl<T> Mutex<T> {
         self.0.try_lock().unwrap()
     }
 }
-
-impl wait_group::WaitGroup {
-    /// The wait in a run of a context, which no model has.
-    fn wait_limited(&self, _: Option<crate::runtime::Limit<'_>>) -> bool {
-        unreachable!("a goroutine is in a run")
-    }
-}

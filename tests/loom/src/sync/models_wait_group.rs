@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::atomic::check;
-use crate::runtime::notify_list_wait;
+use crate::runtime::{limit_comes, limit_is_an_abort, nothing_is_released, notify_list_wait};
 use crate::sync::wait_group::WaitGroup;
 
 /// A group, and the work for which its waiters wait: loom fails if nothing orders a worker's access
@@ -170,5 +170,30 @@ fn one_waits_with_a_limit_while_others_add() {
         guarded.group.add(1);
         guarded.group.done();
         waiter.join().unwrap();
+    });
+}
+
+/// An abort ends the wait, or comes too late. Neither leaves a waiter that is counted, or a release
+/// that nobody takes.
+#[test]
+fn one_is_aborted_as_the_count_becomes_0() {
+    check(Some(2), || {
+        limit_is_an_abort();
+        let guarded = Guarded::new();
+        guarded.group.add(1);
+        let worker = {
+            let guarded = guarded.clone();
+            thread::spawn(move || guarded.work(0))
+        };
+        let aborter = thread::spawn(limit_comes);
+        if guarded.group.wait_until_end() {
+            guarded.look(1);
+        }
+        worker.join().unwrap();
+        aborter.join().unwrap();
+        assert!(nothing_is_released());
+        guarded.group.add(1);
+        guarded.group.done();
+        assert!(nothing_is_released());
     });
 }

@@ -1,9 +1,12 @@
 //! Releasing a P, finding work for it, the poller's part in this, and losing a P.
 
+#[path = "../../../../../src/runtime/sched/abort.rs"]
+pub(crate) mod abort;
 #[path = "../../../../../src/runtime/sched/detach.rs"]
 pub(crate) mod detach;
 #[path = "../../../../../src/runtime/sched/entersyscall.rs"]
 mod entersyscall_made;
+mod models_abort;
 mod models_asked;
 pub(crate) mod models_detach;
 mod models_polls;
@@ -22,6 +25,15 @@ pub(crate) mod exploration {
     }
 
     pub(crate) fn point(_what: &str) {}
+}
+
+/// The end of a goroutine, to which no model comes.
+pub(crate) mod goexit {
+    use crate::runtime::data::runtime2::G;
+
+    pub(crate) fn ended(_: &G) -> bool {
+        false
+    }
 }
 
 /// The right to wait. Every thread has it.

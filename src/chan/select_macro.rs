@@ -523,7 +523,7 @@ pub(super) unsafe fn wait_to_choose(
 ) -> Chosen {
     let _guest = must_wait("select");
     let how = How { block: Block::until_end(), in_order };
-    let Some(over) = end_of_run() else {
+    let Some(mut cases) = CasesInRun::new(scases, order) else {
         loop {
             // SAFETY: as the caller says.
             match unsafe { selectgo1(scases, order, nsends, how) } {
@@ -532,15 +532,32 @@ pub(super) unsafe fn wait_to_choose(
             }
         }
     };
-    let n = scases.len();
-    let scases = [scases, &[Scase { c: over.c, elem: ptr::null_mut() }]].concat();
-    let mut order = [&order[..n], &vec![n as u16; n + 2]].concat();
-    // SAFETY: as the caller says; the last case is a receive from a channel without values, which
-    // `over` keeps. `order` has two numbers for each case.
-    match unsafe { selectgo1(&scases, &mut order, nsends, how) } {
-        Chosen::RecvClosed(i) if i == n => unwind_to_run(),
+    // SAFETY: as the caller says, and as `CasesInRun` says.
+    match unsafe { selectgo1(&cases.scases, &mut cases.order, nsends, how) } {
+        Chosen::RecvClosed(i) if i == scases.len() => unwind_to_run(),
         Chosen::None => unwind_to_run(),
         chosen => chosen,
+    }
+}
+
+/// The cases of a select, and a last one for the end of the run that the caller is in: a receive
+/// from a channel without values.
+pub(super) struct CasesInRun {
+    pub(super) scases: Vec<Scase>,
+    /// It has two numbers for each case.
+    pub(super) order: Vec<u16>,
+    /// Keeps the channel of the last case.
+    _over: Receiver<()>,
+}
+
+impl CasesInRun {
+    /// Returns none if the caller is in no run.
+    pub(super) fn new(scases: &[Scase], order: &[u16]) -> Option<Self> {
+        let over = end_of_run()?;
+        let n = scases.len();
+        let scases = [scases, &[Scase { c: over.c, elem: ptr::null_mut() }]].concat();
+        let order = [&order[..n], &vec![n as u16; n + 2]].concat();
+        Some(CasesInRun { scases, order, _over: over })
     }
 }
 

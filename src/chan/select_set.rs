@@ -7,10 +7,11 @@ use std::ptr::NonNull;
 use std::sync::mpsc::{RecvError, SendError};
 use std::time::{Duration, Instant};
 
-use crate::chan::select_macro::{Outcome, Slot, wait_to_choose};
+use crate::chan::select_macro::{CasesInRun, Outcome, Slot, wait_to_choose};
 use crate::chan::{Receiver, Sender, deadline};
 use crate::runtime::{
-    Block, Chosen, Hchan, How, Scase, block, end_with_run, in_run, must_wait, selectgo1, until,
+    Block, Chosen, Hchan, How, Scase, block, end_with_run, in_run, is_closed, must_wait, selectgo1,
+    selectready, until, unwind_to_run,
 };
 
 /// A set of channel operations that is made at run time. Each call does one of them. Go's
@@ -57,6 +58,8 @@ struct DynArm<'a> {
     removed: bool,
     /// A send that was chosen: it takes no part any more.
     done: bool,
+    /// A send without a value, which is never chosen.
+    only_ready: bool,
     /// The `Box<Slot<T>>` that `new` leaked.
     place: *mut c_void,
     sends: bool,
@@ -101,6 +104,7 @@ impl DynArm<'_> {
             c,
             removed: false,
             done: false,
+            only_ready: false,
             place: Box::into_raw(place).cast(),
             sends,
             full,
@@ -224,6 +228,33 @@ impl<'a> Select<'a> {
         self.add(DynArm::new(c, Some(value)))
     }
 
+    /// Adds a send without a value; returns its index. It takes part in [`ready`](Self::ready) and
+    /// its like, and is never selected. For a value that is made, or taken from elsewhere, only
+    /// once it can be sent. It takes an `Option` as well, as [`recv`](Self::recv) does.
+    ///
+    /// ```
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// let (full, _full_rx) = bounded::<u32>(0);
+    /// let (free, rx) = bounded(1);
+    /// let mut select = Select::new();
+    /// select.ready_to_send(&full);
+    /// let has_room = select.ready_to_send(&free);
+    /// assert_eq!(select.ready(), has_room);
+    /// free.try_send("made now").unwrap();
+    /// assert_eq!(rx.recv(), Ok("made now"));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`recv`](Self::recv).
+    #[track_caller]
+    pub fn ready_to_send<T: 'a>(&mut self, sender: impl Into<Option<&'a Sender<T>>>) -> usize {
+        let c = sender.into().map(|sender| sender.c);
+        let mut arm = DynArm::new::<T>(c, None);
+        (arm.sends, arm.only_ready) = (true, true);
+        self.add(arm)
+    }
+
     /// Removes an operation, which is never chosen again. A value that it would have sent is
     /// dropped. The other operations keep their indices, and no later one gets this index. For
     /// example, a receive is removed when its channel was closed, because it would be chosen again
@@ -325,6 +356,100 @@ impl<'a> Select<'a> {
         self.select_timeout(until(deadline))
     }
 
+    /// Waits until one of the operations can be done, doesn't do it, and returns its index: one at
+    /// random if several can, unless the set is [biased](Self::new_biased). An operation whose
+    /// channel is closed can be done. A send that was chosen takes no part.
+    ///
+    /// Another goroutine may do the operation before the caller does. So the caller tries, and
+    /// calls `ready` again if that fails. For example, this waits for the first channel from which
+    /// somebody could receive, and leaves the value to others:
+    ///
+    /// ```
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// gosched::run(|| {
+    ///     let channels: Vec<_> = (0..3).map(|_| bounded(0)).collect();
+    ///     let tx = channels[1].0.clone();
+    ///     gosched::go(move || tx.send("hello"));
+    ///     let mut select = Select::new();
+    ///     for (_, rx) in &channels {
+    ///         select.recv(rx);
+    ///     }
+    ///     assert_eq!(select.ready(), 1);
+    ///     assert_eq!(channels[1].1.try_recv(), Ok("hello"));
+    /// });
+    /// ```
+    ///
+    /// A value that the set has for a send stays in the set: [`try_select`](Self::try_select) sends
+    /// it. [`ready_to_send`](Self::ready_to_send) adds a send without a value.
+    ///
+    /// Without a buffer, a send can be done when a receiver waits, and the other way round. A
+    /// goroutine in `ready` isn't such a receiver or sender. So two of them don't end each other's
+    /// wait.
+    ///
+    /// It is crossbeam's. Go has no such function.
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn ready(&mut self) -> usize {
+        let Some(index) = self.look(true, None) else { unreachable!("a goroutine waits") };
+        index
+    }
+
+    /// The index of an operation that can be done without waiting, as [`ready`](Self::ready)
+    /// returns it.
+    ///
+    /// ```
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// let (tx, rx) = bounded(1);
+    /// let mut select = Select::new();
+    /// let receives = select.recv(&rx);
+    /// assert_eq!(select.try_ready(), None);
+    /// tx.send(7).unwrap();
+    /// assert_eq!(select.try_ready(), Some(receives));
+    /// assert_eq!(rx.len(), 1); // nothing was received
+    /// ```
+    pub fn try_ready(&mut self) -> Option<usize> {
+        self.look(false, None)
+    }
+
+    /// [`ready`](Self::ready) with a time limit; `None` if `timeout` is over before an operation
+    /// can be done.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gosched::chan::{Select, bounded};
+    ///
+    /// gosched::run(|| {
+    ///     let (_tx, rx) = bounded::<u32>(0);
+    ///     let mut select = Select::new();
+    ///     select.recv(&rx);
+    ///     assert_eq!(select.ready_timeout(Duration::from_millis(1)), None);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`ready`](Self::ready).
+    #[track_caller]
+    pub fn ready_timeout(&mut self, timeout: Duration) -> Option<usize> {
+        match self.look(false, None) {
+            None if !timeout.is_zero() => self.look(true, Some(&deadline(timeout))),
+            index => index,
+        }
+    }
+
+    /// [`ready_timeout`](Self::ready_timeout) with a point in time.
+    ///
+    /// # Panics
+    /// As [`ready`](Self::ready).
+    #[track_caller]
+    pub fn ready_deadline(&mut self, deadline: Instant) -> Option<usize> {
+        self.ready_timeout(until(deadline))
+    }
+
     #[doc(hidden)]
     #[track_caller]
     pub fn wait_forever(self) -> ! {
@@ -346,22 +471,8 @@ impl<'a> Select<'a> {
     fn choose(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<(usize, Outcome)> {
         // A `Selected` that was forgotten may have left a value: no receive may write over it.
         self.arms.iter_mut().filter(|arm| !arm.sends).for_each(DynArm::clear);
-        // selectgo takes the sends first.
-        let mut indices: Vec<usize> = (0..self.arms.len()).collect();
-        indices.sort_by_key(|&i| !self.arms[i].sends);
-        let nsends = self.arms.iter().filter(|arm| arm.sends).count();
-        let scases: Vec<Scase> = indices
-            .iter()
-            .map(|&i| Scase { c: self.arms[i].c.filter(|_| !self.arms[i].done), elem: self.arms[i].place })
-            .chain(deadline.map(|deadline| Scase { c: deadline.c, elem: std::ptr::null_mut() }))
-            .collect();
-        let mut order = vec![0; 2 * scases.len()];
-        if self.biased {
-            indices.iter().enumerate().for_each(|(case, &i)| order[i] = case as u16);
-            if deadline.is_some() {
-                order[indices.len()] = indices.len() as u16;
-            }
-        }
+        let Cases { indices, nsends, scases, mut order } =
+            self.cases(deadline, |arm| !arm.done && !arm.only_ready);
         let block = if wait { Block::UnlessInRun } else { Block::No };
         // SAFETY: the first `nsends` cases are sends, and each that has a channel has a value; the
         // others are places, or null, for values of their channels' types. The handles are borrowed
@@ -391,6 +502,80 @@ impl<'a> Select<'a> {
         arm.done = arm.sends;
         Some((indices[i], outcome))
     }
+
+    /// Finds an operation that can be done; if `wait` is set, waits until one can be done, or
+    /// `deadline` has a value.
+    #[track_caller]
+    fn look(&mut self, wait: bool, deadline: Option<&Receiver<()>>) -> Option<usize> {
+        let Cases { indices, nsends, scases, mut order } = self.cases(deadline, |arm| !arm.done);
+        let block = if wait { Block::UnlessInRun } else { Block::No };
+        // SAFETY: the handles are borrowed for 'a, and keep the channels. `order` has two numbers
+        // for each case.
+        let mut ready =
+            unsafe { selectready(&scases, &mut order, nsends, How { block, in_order: self.biased }) };
+        if wait && ready.is_none() {
+            // SAFETY: as above.
+            ready = Some(unsafe { wait_until_ready(&scases, &mut order, nsends, self.biased) });
+        }
+        let i = ready?;
+        // SAFETY: the handles keep the channels.
+        if wait && scases[i].c.is_some_and(|c| is_closed(unsafe { c.as_ref() })) {
+            // As in `choose`.
+            end_with_run();
+        }
+        indices.get(i).copied() // none for the deadline
+    }
+
+    /// The cases of the operations that take part, and of `deadline`.
+    fn cases(&self, deadline: Option<&Receiver<()>>, takes_part: impl Fn(&DynArm<'a>) -> bool) -> Cases {
+        // selectgo takes the sends first.
+        let mut indices: Vec<usize> = (0..self.arms.len()).collect();
+        indices.sort_by_key(|&i| !self.arms[i].sends);
+        let nsends = self.arms.iter().filter(|arm| arm.sends).count();
+        let arms = indices.iter().map(|&i| &self.arms[i]);
+        let scases: Vec<Scase> = arms
+            .map(|arm| Scase { c: arm.c.filter(|_| takes_part(arm)), elem: arm.place })
+            .chain(deadline.map(|deadline| Scase { c: deadline.c, elem: std::ptr::null_mut() }))
+            .collect();
+        let mut order = vec![0; 2 * scases.len()];
+        if self.biased {
+            indices.iter().enumerate().for_each(|(case, &i)| order[i] = case as u16);
+            if deadline.is_some() {
+                order[indices.len()] = indices.len() as u16;
+            }
+        }
+        Cases { indices, nsends, scases, order }
+    }
+}
+
+/// What [`selectgo1`] and [`selectready`] take.
+struct Cases {
+    /// The index of each case's operation, the sends first. The deadline has none.
+    indices: Vec<usize>,
+    nsends: usize,
+    scases: Vec<Scase>,
+    order: Vec<u16>,
+}
+
+/// The wait of a [`Select::ready`] on a thread that isn't a goroutine's, or in a run of a context.
+/// Returns the case that can be done.
+///
+/// # Safety
+/// As [`selectready`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+unsafe fn wait_until_ready(scases: &[Scase], order: &mut [u16], nsends: usize, in_order: bool) -> usize {
+    let _guest = must_wait("select");
+    let how = How { block: Block::until_end(), in_order };
+    let ready = match CasesInRun::new(scases, order) {
+        // SAFETY: as the caller says.
+        None => unsafe { selectready(scases, order, nsends, how) },
+        // SAFETY: as the caller says, and as `CasesInRun` says.
+        Some(mut cases) => unsafe { selectready(&cases.scases, &mut cases.order, nsends, how) },
+    };
+    // None if an abort has ended the wait.
+    ready.filter(|&i| i < scases.len()).unwrap_or_else(|| unwind_to_run())
 }
 
 /// The operation that a [`Select`] chose and did. Dropping it drops a value that was received, or

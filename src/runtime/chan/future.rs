@@ -24,6 +24,7 @@ use crate::runtime::arch::tsan;
 use crate::runtime::base::this::whoami;
 use crate::runtime::chan::grow::make_room;
 use crate::runtime::chan::make::timer_of;
+use crate::runtime::chan::observe::{ready_any, take_any_observers};
 use crate::runtime::chan::ops::{bufunrecv, send, swap_last};
 use crate::runtime::data::atomic::{AtomicU32, Cell, Ordering};
 use crate::runtime::data::hchan::{Hchan, Waitq};
@@ -145,6 +146,7 @@ pub(crate) unsafe fn enqueue_future(
             room == c.dataqsiz.get() && c.sendq.first.is_null()
         };
     let back;
+    let mut observers = None;
     if waits {
         w.sudog.elem.store(w.place, Ordering::Relaxed);
         w.sudog.c.set(c);
@@ -152,10 +154,12 @@ pub(crate) unsafe fn enqueue_future(
         w.shares.fetch_add(1, Ordering::Relaxed);
         let queue = if sends { &c.sendq } else { &c.recvq };
         queue.enqueue(sudog);
+        observers = take_any_observers(c, !sends);
     } else {
         back = Some(waker);
     }
     unlock_on(mp, &c.lock);
+    ready_any(observers);
     back
 }
 
@@ -266,7 +270,9 @@ unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Wo
         }
         if c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get() {
             bufunrecv(c, waiting.place);
+            let observers = take_any_observers(c, false);
             unlock_on(mp, &c.lock);
+            ready_any(observers);
             release_future(w);
             return None;
         }
@@ -280,7 +286,9 @@ unsafe fn give_back_unwoken(c: NonNull<Hchan>, w: NonNull<Waiting>) -> Option<Wo
     c.sendq.enqueue_first(unsafe { sudog(w) });
     // The future is gone, so nobody polls this wait.
     waiting.sudog.ticket.set(NOBODYS);
+    let observers = take_any_observers(c, false);
     unlock_on(mp, &c.lock);
+    ready_any(observers);
     None
 }
 

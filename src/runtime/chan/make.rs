@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::with_room;
 use crate::runtime::chan::future::{end_closed, is_nobodys, wake_all};
+use crate::runtime::chan::observe::{ready_all, take_all_observers};
 use crate::runtime::chan::ops::typedmemclr;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::{FreeList, Pool};
@@ -32,7 +33,6 @@ use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::pool::{self, Linked, Pooled};
 use crate::runtime::prof::contention::released;
 use crate::runtime::sched::exploration::{makes_points, point};
-use crate::runtime::sched::ready::goready;
 use crate::runtime::time::fire::end_timer;
 
 /// The size of a channel with its small buffer: two cache lines, and more in builds whose locks
@@ -171,12 +171,11 @@ pub(crate) unsafe fn closechan(c: NonNull<Hchan>) -> bool {
         sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
         release_waiter(sg, &list, &futures);
     }
-    unlock(&c.lock);
-    // After the unlock: the state of a G must not change while a channel's lock is held, as in Go.
-    while let Some(gp) = list.pop() {
-        gp.schedlink.set(None);
-        goready(gp);
+    if c.is_observed() {
+        take_all_observers(c, &list);
     }
+    unlock(&c.lock);
+    ready_all(&list);
     wake_all(&futures);
     true
 }

@@ -24,6 +24,7 @@
 //! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit`; `chanbuf`, `full`, `empty`, `chanlen`, `chancap` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
+//! | `observe.rs` | `selectready`: waiting until an operation can be done, without doing it |
 //! | `future.rs` | `Waiting`: futures in the same queues |
 //! | `grow.rs` | channels whose buffer grows: a send never waits |
 //! | `timer_chan.rs` | channels that a timer feeds: `sendTime`, `maybeRunChan` |
@@ -31,6 +32,7 @@
 pub(super) mod future;
 pub(super) mod grow;
 pub(super) mod make;
+pub(super) mod observe;
 pub(super) mod ops;
 pub(super) mod select;
 pub(super) mod timer_chan;

@@ -1,10 +1,10 @@
 //! Sending and receiving, and the ring of values that is a channel's buffer: the larger part of
 //! Go's `chan.go`.
 //!
-//! Four kinds of channels are special: a channel that is closed, a channel that was made in an
-//! exploration, whose operations are points, a channel that a timer feeds, and a channel whose
-//! buffer grows. One word, [`Hchan::closed`], tells whether a channel is special, so other channels
-//! pay nothing.
+//! Five kinds of channels are special: a channel that is closed, a channel that was made in an
+//! exploration, whose operations are points, a channel that a timer feeds, a channel whose buffer
+//! grows, and a channel with observers. One word, [`Hchan::closed`], tells whether a channel is
+//! special, so other channels pay nothing.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,10 +16,12 @@ use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::{Held, goroutine, whoami};
 use crate::runtime::chan::future::{Woken, end_future_wait, wake_future};
 use crate::runtime::chan::grow::{make_room, shrink};
+use crate::runtime::chan::observe::{observedparkcommit, ready_any, take_any_observers};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::LeaveWait;
-use crate::runtime::data::hchan::{CLOSED, FED, GROWS, Hchan, Type, Waitq};
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::hchan::{CLOSED, FED, GROWS, Hchan, OBSERVED, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
 use crate::runtime::g::aborted::has_no_values;
 use crate::runtime::g::extent::can_be_aborted;
@@ -150,8 +152,47 @@ pub(super) unsafe fn chansend_and(
     lock_on(mp, &c.lock);
     if c.closed.load(Ordering::Relaxed) != 0 {
         let Some(me) = send_marked(mp, c) else { return Sent::Closed };
+        if c.is_observed() {
+            // SAFETY: as the caller says; the channel is locked and open.
+            return unsafe { send_observed(me, c, ep, block, wake) };
+        }
         (gp, mp) = me;
     }
+    // SAFETY: as the caller says; the channel is locked and open, and has no observers.
+    unsafe { send_locked::<false>((gp, mp), c, ep, block, wake) }
+}
+
+/// [`send_locked`] to a channel that has observers.
+///
+/// # Safety
+/// As [`send_locked`].
+#[cold]
+#[inline(never)]
+unsafe fn send_observed(
+    me: Me,
+    c: &Hchan,
+    ep: *const c_void,
+    block: Block,
+    wake: impl FnOnce(Woken),
+) -> Sent {
+    // SAFETY: as the caller says.
+    unsafe { send_locked::<true>(me, c, ep, block, wake) }
+}
+
+/// The part of a send with the lock, which it releases. With `OBSERVED`, it wakes the goroutines
+/// that observe whether they could receive.
+///
+/// # Safety
+/// As [`chansend`]; `c` is locked and open, and has no observers without `OBSERVED`. `me` is what
+/// [`whoami`] returns.
+#[inline(always)]
+unsafe fn send_locked<const OBSERVED: bool>(
+    (gp, mp): Me,
+    c: &Hchan,
+    ep: *const c_void,
+    block: Block,
+    wake: impl FnOnce(Woken),
+) -> Sent {
     if let Some(sg) = c.recvq.dequeue() {
         // SAFETY: a receiver waits, so the buffer is empty; the closure releases the lock, which is
         // held; sg is off its queue; `ep` is a value, as the caller says.
@@ -161,7 +202,9 @@ pub(super) unsafe fn chansend_and(
     if c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get() {
         // SAFETY: there is room, the lock is held, and `ep` is a value, as the caller says.
         unsafe { bufsend(c, ep) };
+        let observers = observers::<OBSERVED>(c, false);
         unlock_on(mp, &c.lock);
+        ready_any(observers);
         return Sent::Done;
     }
     let (true, Some(gp), Some(mp)) = (block != Block::No, gp, mp) else {
@@ -175,7 +218,8 @@ pub(super) unsafe fn chansend_and(
     // The receiver copies the value from `ep` while this goroutine is parked.
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.sendq, ep.cast_mut());
     gp.ext.leave.set(block.leave(leave_channel));
-    park_on(gp, mp, c, WaitReason::ChanSend, TraceBlockReason::ChanSend);
+    let observers = observers::<OBSERVED>(c, false);
+    park_on(gp, mp, c, observers, WaitReason::ChanSend, TraceBlockReason::ChanSend);
     if woken(gp, mysg, wait) {
         return Sent::Done;
     }
@@ -218,11 +262,44 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     lock_on(mp, &c.lock);
     if c.closed.load(Ordering::Relaxed) != 0 {
         // SAFETY: as the caller says; the channel is locked.
-        match unsafe { recv_marked(mp, c, ep) } {
-            Ok(me) => (gp, mp) = me,
+        let me = match unsafe { recv_marked(mp, c, ep) } {
+            Ok(me) => me,
             Err(received) => return received,
+        };
+        if c.is_observed() {
+            // SAFETY: as the caller says; the channel is locked and open.
+            return unsafe { recv_observed(me, c, ep, block) };
         }
+        (gp, mp) = me;
     }
+    // SAFETY: as the caller says; the channel is locked and open, and has no observers.
+    unsafe { recv_locked::<false>((gp, mp), c, ep, block) }
+}
+
+/// [`recv_locked`] from a channel that has observers.
+///
+/// # Safety
+/// As [`recv_locked`].
+#[cold]
+#[inline(never)]
+unsafe fn recv_observed(me: Me, c: &Hchan, ep: *mut c_void, block: Block) -> Received {
+    // SAFETY: as the caller says.
+    unsafe { recv_locked::<true>(me, c, ep, block) }
+}
+
+/// The part of a receive with the lock, which it releases. With `OBSERVED`, it wakes the goroutines
+/// that observe whether they could send.
+///
+/// # Safety
+/// As [`chanrecv`]; `c` is locked and open, and has no observers without `OBSERVED`. `me` is what
+/// [`whoami`] returns.
+#[inline(always)]
+unsafe fn recv_locked<const OBSERVED: bool>(
+    (gp, mp): Me,
+    c: &Hchan,
+    ep: *mut c_void,
+    block: Block,
+) -> Received {
     if let Some(sg) = c.sendq.dequeue() {
         // SAFETY: a sender waits, so the buffer is full; the closure releases the lock, which is
         // held; sg is off its queue; `ep` is what the caller says.
@@ -232,7 +309,9 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     if c.qcount.load(Ordering::Relaxed) > 0 {
         // SAFETY: the buffer has a value, the lock is held, and `ep` is what the caller says.
         unsafe { bufrecv(c, ep) };
+        let observers = observers::<OBSERVED>(c, true);
         unlock_on(mp, &c.lock);
+        ready_any(observers);
         return Received::Done;
     }
     let (true, Some(gp), Some(mp)) = (block != Block::No, gp, mp) else {
@@ -245,7 +324,8 @@ pub(crate) unsafe fn chanrecv(c: Option<NonNull<Hchan>>, ep: *mut c_void, block:
     }
     let (mysg, wait) = enqueue_me(gp, mp, c, &c.recvq, ep);
     gp.ext.leave.set(block.leave(leave_channel));
-    park_on(gp, mp, c, WaitReason::ChanReceive, TraceBlockReason::ChanRecv);
+    let observers = observers::<OBSERVED>(c, true);
+    park_on(gp, mp, c, observers, WaitReason::ChanReceive, TraceBlockReason::ChanRecv);
     if woken(gp, mysg, wait) {
         return Received::Done;
     }
@@ -298,6 +378,12 @@ fn leave_channel(gp: &'static G) -> bool {
     }
     unlock(&c.lock);
     left
+}
+
+/// With `OBSERVED`, takes the observers of `c` that wait to send, or to receive. The lock is held.
+#[inline(always)]
+fn observers<const OBSERVED: bool>(c: &Hchan, sends: bool) -> Option<GList> {
+    if OBSERVED { take_any_observers(c, sends) } else { None }
 }
 
 /// Copies the value at `ep` to the waiting receiver `sg`, and makes its goroutine ready. If `sg` is
@@ -428,14 +514,26 @@ fn enqueue_me(
     (mysg, wait)
 }
 
-/// Parks the running goroutine, which is in a queue of `c`, and unlocks `c` once it is off its
-/// stack.
+/// Parks the running goroutine, which is in a queue of `c`. Once it is off its stack, unlocks `c`
+/// and makes the `observers` ready.
 #[inline(always)]
-fn park_on(gp: &'static G, mp: &'static M, c: &Hchan, reason: WaitReason, trace_reason: TraceBlockReason) {
+fn park_on(
+    gp: &'static G,
+    mp: &'static M,
+    c: &Hchan,
+    observers: Option<GList>,
+    reason: WaitReason,
+    trace_reason: TraceBlockReason,
+) {
     // Until chanparkcommit sets active_stack_chans, copystack doesn't know of the sudog's pointer
     // into this stack, so the stack must not be shrunk.
     gp.parking_on_chan.store(true, Ordering::Relaxed);
     tsan::release(&c.lock.key.locked);
+    if let Some(observers) = observers {
+        let observers = ptr::from_ref(&observers).cast_mut().cast();
+        // SAFETY: as below, except that observedparkcommit reads the list before it unlocks `c`.
+        return unsafe { gopark_on(gp, mp, Some(observedparkcommit), observers, reason, trace_reason, 2) };
+    }
     let lock = ptr::from_ref(&c.lock).cast_mut().cast();
     // SAFETY: chanparkcommit touches the G and the lock, never the stack, and always returns true.
     unsafe { gopark_on(gp, mp, Some(chanparkcommit), lock, reason, trace_reason, 2) }
@@ -495,10 +593,10 @@ fn send_marked(mp: Option<&'static M>, c: &Hchan) -> Option<Me> {
 }
 
 /// Calls `f`, in which an exploration may let other goroutines go on, if `c` is more than a channel
-/// that grows. `c` is locked, and unlocked meanwhile. Returns the goroutine and the M that run here
-/// afterwards.
+/// that grows or has observers. `c` is locked, and unlocked meanwhile. Returns the goroutine and
+/// the M that run here afterwards.
 fn unless_it_only_grows(mp: Option<&'static M>, c: &Hchan, f: impl FnOnce()) -> Me {
-    if c.closed.load(Ordering::Relaxed) & !GROWS != 0 {
+    if c.closed.load(Ordering::Relaxed) & !(GROWS | OBSERVED) != 0 {
         unlock_on(mp, &c.lock);
         f();
         lock_on(whoami().1, &c.lock);

@@ -16,12 +16,14 @@ use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::grow::shrink;
+use crate::runtime::chan::observe::{observedparkcommit, ready_any, take_any_observers, take_observers};
 use crate::runtime::chan::ops::{
     Block, Sent, bufrecv, bufsend, chansend, park_forever, received_nothing, recv, send,
 };
 use crate::runtime::chan::timer_chan::maybe_run_chan;
+use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{FED, GROWS, Hchan};
-use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, WaitReason};
+use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
@@ -57,7 +59,7 @@ pub enum Chosen {
 
 impl Hchan {
     /// Returns the key by which a select sorts its channels, to lock them. Go's `sortkey`.
-    fn sortkey(&self) -> usize {
+    pub(super) fn sortkey(&self) -> usize {
         ptr::from_ref(self).addr()
     }
 }
@@ -67,7 +69,7 @@ impl Hchan {
 /// # Safety
 /// The channel of the case stays for `'a`.
 #[inline(always)]
-unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
+pub(super) unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
     match scases[usize::from(o)].c {
         // SAFETY: the caller keeps the channel.
         Some(c) => unsafe { &*c.as_ptr() },
@@ -80,7 +82,7 @@ unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
 /// # Safety
 /// The channels of `scases` stay until this returns. Here and below, the caller of [`selectgo`]
 /// promises that.
-unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
+pub(super) unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     let mut last: *const Hchan = ptr::null();
     for &o in lockorder {
         // SAFETY: the caller keeps the channels.
@@ -96,7 +98,7 @@ unsafe fn sellock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
 ///
 /// # Safety
 /// As [`sellock`].
-unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
+pub(super) unsafe fn selunlock(mp: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
     for (i, &o) in lockorder.iter().enumerate().rev() {
         // SAFETY: the caller keeps the channels.
         let c = unsafe { channel(scases, o) };
@@ -124,7 +126,7 @@ unsafe fn selunlock_and_hold(mp: Option<&'static M>, scases: &[Scase], lockorder
 ///
 /// # Safety
 /// `gp` is the G that parks, and this M holds the locks of the channels of its `waiting` list.
-unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
+pub(super) unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
     // SAFETY: gopark passes the G that parks.
     let gp = unsafe { &*gp };
     // Both as in chanparkcommit.
@@ -188,36 +190,13 @@ pub(crate) unsafe fn selectgo(scases: &[Scase], order: &mut [u16], nsends: usize
 #[inline(never)]
 pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usize, how: How) -> Chosen {
     point("select");
-    let (pollorder, lockorder) = order.split_at_mut(scases.len());
     let (gp, mp) = whoami();
-    let mut norder = 0;
-    if !how.in_order {
-        // pollorder: a random permutation, made by inserting each case at a random place (Fisher
-        // and Yates).
-        for (i, scase) in scases.iter().enumerate() {
-            if scase.c.is_some() {
-                let j = cheaprandn(norder as u32 + 1) as usize;
-                pollorder[norder] = pollorder[j];
-                pollorder[j] = i as u16;
-                norder += 1;
-            }
-        }
-    } else {
-        for i in 0..scases.len() {
-            if scases[usize::from(pollorder[i])].c.is_some() {
-                // A swap keeps `order` a permutation, as the next call wants it.
-                pollorder.swap(norder, i);
-                norder += 1;
-            }
-        }
-    }
-    let (pollorder, lockorder) = (&mut pollorder[..norder], &mut lockorder[..norder]);
     // SAFETY: the caller keeps the channels, and `elem` is the value or the place that each call
     // wants. All channels are locked when one is looked at: a sudog that dequeue has returned is
     // off its queue, and qcount tells whether there is a value, or room. selparkcommit keeps off
     // the stack, and returns true.
     unsafe {
-        prepare_receives(&scases[nsends..]);
+        let (pollorder, lockorder) = begin_select(scases, order, nsends, how);
         sort_by_address(scases, pollorder, lockorder);
         sellock(mp, scases, lockorder);
         if chooses() {
@@ -235,7 +214,9 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                 }
                 if c.qcount.load(Ordering::Relaxed) > 0 {
                     bufrecv(c, elem);
+                    let observers = take_any_observers(c, true);
                     selunlock(mp, scases, lockorder);
+                    ready_any(observers);
                     return Chosen::Received(i);
                 }
                 if c.is_closed() {
@@ -254,7 +235,9 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
                 }
                 if c.qcount.load(Ordering::Relaxed) < c.dataqsiz.get() {
                     bufsend(c, elem);
+                    let observers = take_any_observers(c, false);
                     selunlock(mp, scases, lockorder);
+                    ready_any(observers);
                     return Chosen::Sent(i);
                 }
                 if c.grows() {
@@ -279,13 +262,18 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
 
         // Pass 2: a sudog into each queue, and park.
         let wait = Wait::begin();
-        enqueue_on_all(gp, mp, scases, lockorder, nsends, wait);
+        let observers = GList::default();
+        enqueue_on_all(gp, mp, scases, lockorder, nsends, wait, &observers);
         gp.param.store(ptr::null_mut(), Ordering::Relaxed);
         gp.ext.leave.set(how.block.leave(leave_channels));
         gp.parking_on_chan.store(true, Ordering::Relaxed);
         lockorder.iter().for_each(|&o| tsan::release(&channel(scases, o).lock.key.locked));
-        let commit = Some(selparkcommit as _);
-        gopark_on(gp, mp, commit, ptr::null_mut(), WaitReason::Select, TraceBlockReason::Select, 1);
+        let (commit, list) = if observers.empty() {
+            (selparkcommit as Unlockf, ptr::null_mut())
+        } else {
+            (observedparkcommit as Unlockf, ptr::from_ref(&observers).cast_mut().cast())
+        };
+        gopark_on(gp, mp, Some(commit), list, WaitReason::Select, TraceBlockReason::Select, 1);
         gp.active_stack_chans.set(false);
 
         // Pass 3: take the sudogs off the other queues.
@@ -299,7 +287,7 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
 }
 
 /// Wins the right to wake `gp` from a select: see [`LeaveWait`](crate::runtime2::LeaveWait).
-fn leave_channels(gp: &'static G) -> bool {
+pub(super) fn leave_channels(gp: &'static G) -> bool {
     // In another wait it is in no select, or in one that doesn't end.
     let Some(sg) = gp.waiting.get().filter(|sg| sg.is_select.get()) else { return false };
     // SAFETY: the waiting operation keeps the channels.
@@ -309,6 +297,46 @@ fn leave_channels(gp: &'static G) -> bool {
     unlock(&c.lock);
     // As in `win_select`.
     gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+/// Begins a select: returns the cases that have channels, in the order in which to look at them,
+/// and a place for the order in which to lock them. Both are parts of `order`.
+///
+/// # Safety
+/// As [`sellock`].
+#[inline(always)]
+pub(super) unsafe fn begin_select<'a>(
+    scases: &[Scase],
+    order: &'a mut [u16],
+    nsends: usize,
+    how: How,
+) -> (&'a mut [u16], &'a mut [u16]) {
+    let (pollorder, lockorder) = order.split_at_mut(scases.len());
+    let mut norder = 0;
+    if !how.in_order {
+        // pollorder: a random permutation, made by inserting each case at a random place (Fisher
+        // and Yates).
+        for (i, scase) in scases.iter().enumerate() {
+            if scase.c.is_some() {
+                let j = cheaprandn(norder as u32 + 1) as usize;
+                pollorder[norder] = pollorder[j];
+                pollorder[j] = i as u16;
+                norder += 1;
+            }
+        }
+    } else {
+        for i in 0..scases.len() {
+            if scases[usize::from(pollorder[i])].c.is_some() {
+                // A swap keeps `order` a permutation, as the next call wants it.
+                pollorder.swap(norder, i);
+                norder += 1;
+            }
+        }
+    }
+    let (pollorder, lockorder) = (&mut pollorder[..norder], &mut lockorder[..norder]);
+    // SAFETY: the caller keeps the channels.
+    unsafe { prepare_receives(&scases[nsends..]) };
+    (pollorder, lockorder)
 }
 
 /// Runs the timers of channels that timers feed, if they are due: so all that are due have the same
@@ -404,7 +432,7 @@ unsafe fn sort_by_address(scases: &[Scase], pollorder: &[u16], lockorder: &mut [
 /// # Safety
 /// As [`channel`].
 #[cold]
-unsafe fn order_by_strategy(
+pub(super) unsafe fn order_by_strategy(
     scases: &[Scase],
     pollorder: &mut [u16],
     lockorder: &mut [u16],
@@ -418,24 +446,27 @@ unsafe fn order_by_strategy(
         return;
     }
     pollorder.sort_unstable();
-    let is_ready = |&place: &usize| {
-        let c = channel(pollorder[place]);
-        let (sends, qcount) = (usize::from(pollorder[place]) < nsends, c.qcount.load(Ordering::Relaxed));
-        let open = if sends {
-            !c.recvq.first.is_null() || qcount < c.dataqsiz.get() || c.grows()
-        } else {
-            !c.sendq.first.is_null() || qcount > 0
-        };
-        open || c.is_closed()
-    };
+    let is_ready =
+        |&place: &usize| is_ready(channel(pollorder[place]), usize::from(pollorder[place]) < nsends);
     let ready: Vec<usize> = (0..pollorder.len()).filter(is_ready).collect();
     if ready.len() > 1 {
         pollorder.swap(0, ready[value(ready.len())]);
     }
 }
 
+/// Whether a send or a receive can be done without waiting. `c` is locked.
+pub(super) fn is_ready(c: &Hchan, sends: bool) -> bool {
+    let qcount = c.qcount.load(Ordering::Relaxed);
+    let open = if sends {
+        c.recvq.has_waiter() || qcount < c.dataqsiz.get() || c.grows()
+    } else {
+        c.sendq.has_waiter() || qcount > 0
+    };
+    open || c.is_closed()
+}
+
 /// Puts a sudog of the running goroutine into the queue of each case. Its `waiting` list is in lock
-/// order. The channels are locked.
+/// order. Adds the observers that are to know of it to `observers`. The channels are locked.
 ///
 /// # Safety
 /// As [`sellock`].
@@ -446,6 +477,7 @@ unsafe fn enqueue_on_all(
     lockorder: &[u16],
     nsends: usize,
     wait: Wait,
+    observers: &GList,
 ) {
     if !gp.waiting.is_null() {
         throw("gp.waiting != nil");
@@ -466,7 +498,14 @@ unsafe fn enqueue_on_all(
             Some(last) => last.waitlink.set(Some(sg)),
         }
         last = Some(sg);
-        if i < nsends { c.sendq.enqueue(sg) } else { c.recvq.enqueue(sg) }
+        if i < nsends {
+            c.sendq.enqueue(sg)
+        } else {
+            c.recvq.enqueue(sg)
+        }
+        if c.is_observed() {
+            take_observers(c, i >= nsends, observers);
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The queues of waiters at a channel: Go's `waitq.enqueue`, `waitq.dequeue` and
 //! `waitq.dequeueSudoG`.
 
+use std::iter;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::fatal::throw;
 use crate::runtime::data::hchan::Waitq;
-use crate::runtime::data::runtime2::Sudog;
+use crate::runtime::data::runtime2::{G, Sudog};
 
 impl Waitq {
     /// Adds `sg` at the end. The channel's lock is held.
@@ -74,6 +75,14 @@ impl Waitq {
         }
     }
 
+    /// Whether there is a sudog that [`dequeue`](Self::dequeue) would return. The channel's lock is
+    /// held.
+    pub(super) fn has_waiter(&self) -> bool {
+        let is_woken = |gp: &G| gp.select_done.load(Ordering::Relaxed) != 0;
+        iter::successors(self.first.get(), |sg| sg.next.get())
+            .any(|sg| !sg.is_select.get() || !sg.g.get().is_some_and(is_woken))
+    }
+
     /// Takes `sg` out, if it is still in the queue. Returns whether it was. The channel's lock is
     /// held, and `sg` is in no other queue. Go's `dequeueSudoG`.
     pub(super) fn dequeue_sudo_g(&self, sg: &'static Sudog) -> bool {
@@ -106,7 +115,7 @@ impl Waitq {
 }
 
 /// Claims the right to wake the select of `sg`. Only one of its cases gets the right.
-fn win_select(sg: &Sudog) -> bool {
+pub(super) fn win_select(sg: &Sudog) -> bool {
     let Some(gp) = sg.g.get() else { throw("sudog without a g") };
     // The channels' locks order everything else: this only has to be one atomic step.
     gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()

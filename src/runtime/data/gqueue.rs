@@ -130,6 +130,12 @@ impl GList {
         }
     }
 
+    /// Moves all of `other` here. This list is empty.
+    pub(in crate::runtime) fn take_from(&self, other: &GList) {
+        self.head.set(other.head.get());
+        other.head.set(None);
+    }
+
     /// Takes the G that was added last.
     #[inline]
     pub fn pop(&self) -> Option<&'static G> {

@@ -20,8 +20,9 @@ pub struct Hchan {
     /// The size of a value, in bytes.
     pub elemsize: u16,
     /// The lowest bit is set once the channel is closed, the next bit if it was made in an
-    /// exploration, the third if a receive runs the channel's timer, and the fourth if the buffer
-    /// grows. So a channel with 0 is open, and its operations need no special handling.
+    /// exploration, and the third if a receive runs the channel's timer. The fourth is set if the
+    /// buffer grows, and the fifth while the channel has observers. So a channel with 0 is open,
+    /// and its operations need no special handling.
     pub closed: AtomicU32,
     /// The type of the values.
     pub elemtype: &'static Type,
@@ -47,6 +48,8 @@ pub(in crate::runtime) const EXPLORED: u32 = 2;
 pub(in crate::runtime) const FED: u32 = 4;
 /// In [`Hchan::closed`]: the buffer grows when it is full.
 pub(in crate::runtime) const GROWS: u32 = 8;
+/// In [`Hchan::closed`]: the channel has observers. Changed with the lock held.
+pub(in crate::runtime) const OBSERVED: u32 = 16;
 
 impl Hchan {
     /// Whether the channel is closed. Without its lock, the answer may be out of date.
@@ -59,6 +62,12 @@ impl Hchan {
     #[inline(always)]
     pub(in crate::runtime) fn grows(&self) -> bool {
         self.closed.load(Ordering::Relaxed) & GROWS != 0
+    }
+
+    /// Whether the channel has observers. Without its lock, the answer may be out of date.
+    #[inline(always)]
+    pub(in crate::runtime) fn is_observed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed) & OBSERVED != 0
     }
 }
 
@@ -95,4 +104,11 @@ pub struct Waitq {
     pub first: Link<Sudog>,
     /// The tail: the sudog that came last.
     pub last: Link<Sudog>,
+}
+
+impl Waitq {
+    /// Returns an empty queue.
+    pub(in crate::runtime) const fn new() -> Self {
+        Waitq { first: Link::null(), last: Link::null() }
+    }
 }

@@ -202,7 +202,8 @@ fn may_wake(t: &Timer) -> bool {
         _ => t.when.get(),
     };
     // SAFETY: the waiter of a timer that feeds is a channel, and its memory stays one.
-    let waits = |t: &Timer| unsafe { !(*t.ext.waiter.get().cast::<Hchan>()).recvq.first.is_null() };
+    let c = |t: &Timer| unsafe { &*t.ext.waiter.get().cast::<Hchan>() };
+    let waits = |t: &Timer| !c(t).recvq.first.is_null() || c(t).is_observed();
     when != MAX_WHEN && (!t.ext.feeds.get() || waits(t))
 }
 

@@ -6,6 +6,7 @@ mod drops;
 pub mod futures;
 pub mod impatient;
 pub mod oneshot;
+pub mod ready;
 pub mod select;
 pub mod select_forms;
 mod select_panics;
@@ -23,6 +24,7 @@ pub const TESTS: &[&[Test]] = &[
     futures::TESTS,
     impatient::TESTS,
     oneshot::TESTS,
+    ready::TESTS,
     select::TESTS,
     select_forms::TESTS,
     select_panics::TESTS,

@@ -19,6 +19,7 @@ mod p;
 #[path = "../../../../src/runtime/pollwait.rs"]
 mod pollwait;
 mod preempt;
+mod prof;
 mod sched;
 mod sema;
 mod signal;

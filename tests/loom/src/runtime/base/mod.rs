@@ -98,7 +98,8 @@ pub(crate) mod this {
     }
 
     pub(crate) fn whoami() -> (Option<&'static G>, Option<&'static M>) {
-        (None, this_m())
+        let mp = this_m();
+        (mp.and_then(|mp| mp.curg.get()), mp)
     }
 
     pub(crate) fn goroutine() -> (&'static G, &'static M) {

@@ -1,9 +1,12 @@
-//! Futures that wait at a channel, and its queues, as they ship; and a channel of numbers with room
-//! for one value or none.
+//! Futures that wait at a channel, its observers, and its queues, as they ship; and a channel of
+//! numbers with room for one value or none.
 
 #[path = "../../../../../src/runtime/chan/future.rs"]
 pub(crate) mod future;
 mod models_future;
+mod models_observe;
+#[path = "../../../../../src/runtime/chan/observe.rs"]
+pub(crate) mod observe;
 #[path = "../../../../../src/runtime/chan/waitq.rs"]
 mod waitq;
 
@@ -31,6 +34,107 @@ pub(crate) mod make {
     }
 }
 
+/// The cases of a select, and the locks of their channels.
+pub(crate) mod select {
+    use std::ffi::c_void;
+    use std::ptr::{self, NonNull};
+    use std::sync::atomic::Ordering;
+
+    use crate::runtime::chan::ops::Block;
+    use crate::runtime::data::hchan::Hchan;
+    use crate::runtime::data::runtime2::{G, M};
+    use crate::runtime::lock::{lock, unlock};
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct Scase {
+        pub(crate) c: Option<NonNull<Hchan>>,
+    }
+
+    /// Waits, and looks at the cases in order.
+    #[derive(Clone, Copy)]
+    pub(crate) struct How;
+
+    impl How {
+        pub(crate) fn in_order(self) -> bool {
+            true
+        }
+
+        pub(crate) fn block(self) -> Block {
+            Block::Yes
+        }
+    }
+
+    impl Hchan {
+        pub(crate) fn sortkey(&self) -> usize {
+            ptr::from_ref(self).addr()
+        }
+    }
+
+    /// # Safety
+    /// The channel stays.
+    pub(crate) unsafe fn channel<'a>(scases: &[Scase], o: u16) -> &'a Hchan {
+        // SAFETY: as the caller says.
+        unsafe { &*scases[usize::from(o)].c.unwrap().as_ptr() }
+    }
+
+    /// # Safety
+    /// None.
+    pub(crate) unsafe fn begin_select<'a>(
+        scases: &[Scase],
+        order: &'a mut [u16],
+        _: usize,
+        _: How,
+    ) -> (&'a mut [u16], &'a mut [u16]) {
+        let (pollorder, lockorder) = order.split_at_mut(scases.len());
+        pollorder.iter_mut().enumerate().for_each(|(i, o)| *o = i as u16);
+        (pollorder, lockorder)
+    }
+
+    /// # Safety
+    /// None.
+    pub(crate) unsafe fn order_by_strategy(_: &[Scase], _: &mut [u16], _: &mut [u16], _: usize, _: bool) {
+        unreachable!("no model is an exploration")
+    }
+
+    /// # Safety
+    /// As [`channel`]. Each channel has one case.
+    pub(crate) unsafe fn sellock(_: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
+        // SAFETY: as the caller says.
+        lockorder.iter().for_each(|&o| lock(unsafe { &channel(scases, o).lock }));
+    }
+
+    /// # Safety
+    /// As [`sellock`].
+    pub(crate) unsafe fn selunlock(_: Option<&'static M>, scases: &[Scase], lockorder: &[u16]) {
+        // SAFETY: as the caller says.
+        lockorder.iter().rev().for_each(|&o| unlock(unsafe { &channel(scases, o).lock }));
+    }
+
+    /// # Safety
+    /// As the shipped one.
+    pub(crate) unsafe extern "C" fn selparkcommit(gp: *mut G, _: *mut c_void) -> bool {
+        // SAFETY: gopark passes the G that parks.
+        let mut next = unsafe { &*gp }.waiting.get();
+        while let Some(sg) = next {
+            // After the unlock, the sudog may change.
+            next = sg.waitlink.get();
+            // SAFETY: channels aren't freed in a model.
+            unlock(unsafe { &(*sg.c.get()).lock });
+        }
+        true
+    }
+
+    pub(crate) fn is_ready(c: &Hchan, sends: bool) -> bool {
+        let qcount = c.qcount.load(Ordering::Relaxed);
+        let open = if sends {
+            c.recvq.has_waiter() || qcount < c.dataqsiz.get()
+        } else {
+            c.sendq.has_waiter() || qcount > 0
+        };
+        open || c.is_closed()
+    }
+}
+
 /// Sends, and a buffer for one value.
 pub(crate) mod ops {
     use std::cell::Cell;
@@ -40,7 +144,20 @@ pub(crate) mod ops {
     use crate::runtime::base::this::Held;
     use crate::runtime::chan::future::{Woken, end_future_wait};
     use crate::runtime::data::hchan::Hchan;
-    use crate::runtime::data::runtime2::{M, Sudog};
+    use crate::runtime::data::runtime2::{G, M, Sudog};
+
+    /// Whether an operation waits.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Block {
+        No,
+        Yes,
+    }
+
+    impl Block {
+        pub(crate) fn waits(self, _: &G) -> bool {
+            self == Block::Yes
+        }
+    }
 
     /// The place of the value. Used with the lock held.
     pub(crate) fn buffer(c: &Hchan) -> &Cell<u32> {

@@ -23,7 +23,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::made::zeroed;
 
 /// Makes a channel with room for `cap` values.
-fn channel(cap: usize) -> NonNull<Hchan> {
+pub(super) fn channel(cap: usize) -> NonNull<Hchan> {
     static TYPE: Type = Type { size_: 4, align_: 4 };
     let c = ptr::from_ref(zeroed::<MaybeUninit<Hchan>>()).cast::<Hchan>().cast_mut();
     // SAFETY: no other thread has it, and its other fields may be zero.
@@ -48,7 +48,7 @@ loom::lazy_static! {
 }
 
 /// Makes a future with the value that it sends, or 0.
-fn node(value: u32) -> NonNull<Waiting> {
+pub(super) fn node(value: u32) -> NonNull<Waiting> {
     unsafe fn free(w: NonNull<Waiting>) {
         // SAFETY: it is the first field of the node that is made below.
         drop(unsafe { Box::from_raw(w.cast::<Node>().as_ptr()) });
@@ -91,7 +91,7 @@ fn woken() -> (Arc<Woken>, Waker) {
 }
 
 /// A pointer that goes to another thread.
-struct Shared<T>(NonNull<T>);
+pub(super) struct Shared<T>(pub(super) NonNull<T>);
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Self {
@@ -103,7 +103,7 @@ impl<T> Clone for Shared<T> {
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T> Shared<T> {
-    fn get(&self) -> NonNull<T> {
+    pub(super) fn get(&self) -> NonNull<T> {
         self.0
     }
 }
@@ -135,7 +135,7 @@ fn try_send(c: &Shared<Hchan>, value: u32, ordered: Option<&UnsafeCell<u32>>) ->
 }
 
 /// Receives a value if there is one. (`chanrecv`.)
-fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
+pub(super) fn try_recv(c: &Shared<Hchan>) -> Option<u32> {
     // SAFETY: channels aren't freed here.
     let c = unsafe { c.get().as_ref() };
     lock(&c.lock);

@@ -25,6 +25,10 @@ pub(crate) mod exploration {
     }
 
     pub(crate) fn point(_what: &str) {}
+
+    pub(crate) fn chooses() -> bool {
+        false
+    }
 }
 
 /// The end of a goroutine, to which no model comes.
@@ -102,13 +106,14 @@ pub(crate) mod park {
     pub(crate) unsafe fn gopark_on(
         _: &G,
         _: &M,
-        _: Option<Unlockf>,
-        _: *mut c_void,
-        _: WaitReason,
-        _: TraceBlockReason,
-        _: i32,
+        unlockf: Option<Unlockf>,
+        lock: *mut c_void,
+        reason: WaitReason,
+        trace_reason: TraceBlockReason,
+        skip: i32,
     ) {
-        unreachable!("no model sleeps for a time")
+        // SAFETY: the caller's.
+        unsafe { gopark(unlockf, lock, reason, trace_reason, skip) }
     }
 
     pub(crate) unsafe fn gosched() {

@@ -164,7 +164,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         limit: Option<Limit<'_>>,
     ) -> (MutexGuard<'a, T>, bool) {
-        let mutex = guard.mutex();
+        let mutex = MutexGuard::mutex(&guard);
         point("wait");
         let ticket = notify_list_add(&self.waiters);
         drop(guard);

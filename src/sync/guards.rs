@@ -211,7 +211,56 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
+impl<T: ?Sized> OwnedMutexGuard<T> {
+    /// The guard's mutex. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::{Mutex, OwnedMutexGuard};
+    ///
+    /// let count = Arc::new(Mutex::new(7));
+    /// let guard = count.clone().lock_owned();
+    /// assert!(Arc::ptr_eq(OwnedMutexGuard::mutex(&guard), &count));
+    /// ```
+    pub fn mutex(this: &Self) -> &Arc<Mutex<T>> {
+        &this.mutex
+    }
+}
+
+impl<T: ?Sized> OwnedRwLockReadGuard<T> {
+    /// The guard's lock. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::{OwnedRwLockReadGuard, RwLock};
+    ///
+    /// let level = Arc::new(RwLock::new(1));
+    /// let guard = level.clone().read_owned();
+    /// assert!(Arc::ptr_eq(OwnedRwLockReadGuard::rwlock(&guard), &level));
+    /// ```
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        &this.lock
+    }
+}
+
 impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
+    /// The guard's lock. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::{OwnedRwLockWriteGuard, RwLock};
+    ///
+    /// let level = Arc::new(RwLock::new(1));
+    /// let guard = level.clone().write_owned();
+    /// assert!(Arc::ptr_eq(OwnedRwLockWriteGuard::rwlock(&guard), &level));
+    /// ```
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        &this.lock
+    }
+
     /// [`RwLockWriteGuard::downgrade`](crate::sync::RwLockWriteGuard::downgrade) of a guard that
     /// keeps the lock.
     ///

@@ -198,9 +198,23 @@ impl<T: ?Sized> Mutex<T> {
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The guard's mutex.
-    pub(crate) fn mutex(&self) -> &'a Mutex<T> {
-        self.mutex
+    /// The guard's mutex. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use gosched::sync::{Mutex, MutexGuard};
+    ///
+    /// fn lock_again<'a>(guard: MutexGuard<'a, u32>) -> MutexGuard<'a, u32> {
+    ///     let mutex = MutexGuard::mutex(&guard);
+    ///     drop(guard);
+    ///     mutex.lock()
+    /// }
+    ///
+    /// let count = Mutex::new(7);
+    /// assert_eq!(*lock_again(count.lock()), 7);
+    /// ```
+    pub fn mutex(this: &Self) -> &'a Mutex<T> {
+        this.mutex
     }
 
     /// Forgets the guard, and returns what the caller is to unlock in its place.

@@ -1,13 +1,15 @@
 //! [`Once`], [`OnceLock`] and [`LazyLock`].
 
 use std::cell::UnsafeCell;
+use std::convert::Infallible;
 use std::fmt;
 use std::mem::{self, MaybeUninit};
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::runtime::point;
+use crate::runtime::runtime2::WaitReason;
+use crate::runtime::{must_wait, point, semacquire_limited, semrelease, unwind_to_run};
 use crate::sync::raw_mutex::RawMutex;
 
 /// Runs the function of the first caller once; other callers wait for its end. Go's `sync.Once`.
@@ -31,6 +33,9 @@ use crate::sync::raw_mutex::RawMutex;
 pub struct Once {
     done: AtomicBool,
     running: RawMutex,
+    /// How many callers are in [`wait`](Self::wait). They sleep on `sema`.
+    waiters: AtomicU32,
+    sema: AtomicU32,
 }
 
 impl Once {
@@ -43,7 +48,12 @@ impl Once {
     /// assert!(!LOGGING.is_completed());
     /// ```
     pub const fn new() -> Self {
-        Once { done: AtomicBool::new(false), running: RawMutex::new() }
+        Once {
+            done: AtomicBool::new(false),
+            running: RawMutex::new(),
+            waiters: AtomicU32::new(0),
+            sema: AtomicU32::new(0),
+        }
     }
 
     /// Runs `f`, unless a function has run already. When this returns, a function has run. A call
@@ -64,14 +74,22 @@ impl Once {
     /// [`run`](crate::run); and as `f` does.
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
-        if !self.is_completed() {
-            self.call_slow(f);
-        }
+        let Ok(()) = self.try_call_once(|| {
+            f();
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// [`call_once`](Self::call_once) of a function that may fail: then it counts as not run.
+    #[inline]
+    #[track_caller]
+    fn try_call_once<E>(&self, f: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        if self.is_completed() { Ok(()) } else { self.call_slow(f) }
     }
 
     #[cold]
     #[track_caller]
-    fn call_slow(&self, f: impl FnOnce()) {
+    fn call_slow<E>(&self, f: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         struct Unlock<'a>(&'a RawMutex);
         impl Drop for Unlock<'_> {
             fn drop(&mut self) {
@@ -81,10 +99,59 @@ impl Once {
         self.running.lock();
         let _unlock = Unlock(&self.running);
         if !self.is_completed() {
-            f();
+            f()?;
             // Release: pairs with the acquire in is_completed, after which the effects of `f` are
-            // visible.
-            self.done.store(true, Ordering::Release);
+            // visible. SeqCst: a waiter counts itself and then looks at `done`, so one of the two
+            // sees the other.
+            self.done.store(true, Ordering::SeqCst);
+            for _ in 0..self.waiters.load(Ordering::SeqCst) {
+                semrelease(&self.sema);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a function has run, and runs none. std's `Once::wait`. Go has no such function:
+    /// a channel that is closed tells.
+    ///
+    /// ```
+    /// use gosched::sync::Once;
+    ///
+    /// static CONNECTED: Once = Once::new();
+    ///
+    /// gosched::run(|| {
+    ///     let logger = gosched::go(|| {
+    ///         CONNECTED.wait();
+    ///         assert!(CONNECTED.is_completed());
+    ///     });
+    ///     CONNECTED.call_once(|| println!("connecting"));
+    ///     logger.join().unwrap();
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn wait(&self) {
+        if !self.is_completed() {
+            self.wait_slow("Once::wait");
+        }
+    }
+
+    /// [`wait`](Self::wait) for the function that `what` names.
+    #[cold]
+    #[track_caller]
+    fn wait_slow(&self, what: &str) {
+        let _guest = must_wait(what);
+        // SeqCst: see call_slow. If this caller is counted and then finds that it needn't sleep, a
+        // release is left over. Nobody sleeps any more then.
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let completed = self.done.load(Ordering::SeqCst)
+            || semacquire_limited(&self.sema, false, WaitReason::Semacquire, None);
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
+        if !completed {
+            unwind_to_run();
         }
     }
 
@@ -223,13 +290,63 @@ impl<T> OnceLock<T> {
     /// [`run`](crate::run); and as `f` does.
     #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
-        self.once.call_once(|| {
-            let value = f();
-            // SAFETY: call_once runs one function at a time and none after it, and nobody reads
-            // before that.
+        let Ok(value) = self.get_or_try_init(|| Ok::<T, Infallible>(f()));
+        value
+    }
+
+    /// [`get_or_init`](Self::get_or_init) with a function that may fail. Then there is no value,
+    /// and the next caller's function is called.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// let port = OnceLock::new();
+    /// assert!(port.get_or_try_init(|| "eighty".parse::<u16>()).is_err());
+    /// assert_eq!(port.get_or_try_init(|| "80".parse()), Ok(&80));
+    /// assert_eq!(port.get_or_try_init(|| "8080".parse()), Ok(&80));
+    /// ```
+    ///
+    /// # Errors
+    /// As `f` returns it.
+    ///
+    /// # Panics
+    /// As [`get_or_init`](Self::get_or_init).
+    #[track_caller]
+    pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        self.once.try_call_once(|| {
+            let value = f()?;
+            // SAFETY: the Once runs one function at a time and none after one that has succeeded,
+            // and nobody reads before that.
             unsafe { (*self.value.get()).write(value) };
-        });
-        // SAFETY: call_once has returned, so the value was written.
+            Ok(())
+        })?;
+        // SAFETY: try_call_once has returned without an error, so the value was written.
+        Ok(unsafe { (*self.value.get()).assume_init_ref() })
+    }
+
+    /// Waits until the value is set, and returns it.
+    ///
+    /// ```
+    /// use gosched::sync::OnceLock;
+    ///
+    /// static PORT: OnceLock<u16> = OnceLock::new();
+    ///
+    /// gosched::run(|| {
+    ///     let client = gosched::go(|| *PORT.wait());
+    ///     PORT.set(8080).unwrap();
+    ///     assert_eq!(client.join().unwrap(), 8080);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn wait(&self) -> &T {
+        if !self.once.is_completed() {
+            self.once.wait_slow("OnceLock::wait");
+        }
+        // SAFETY: a function has run, so the value was written.
         unsafe { (*self.value.get()).assume_init_ref() }
     }
 
@@ -377,7 +494,6 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         }
     }
 
-    /// Makes the value. Called by `once`.
     /// [`force`](Self::force) to change the value. Nobody else has it, so it doesn't wait.
     ///
     /// ```
@@ -396,6 +512,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         LazyLock::get_mut(this).expect("it was forced")
     }
 
+    /// Makes the value. Called by `once`.
     #[cold]
     fn make(&self) {
         let state = self.state.get();

@@ -3,8 +3,9 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-use crate::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
+use crate::sync::{Mutex, OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// An [`OwnedMutexGuard`] of a part of the value, a `U` in a `T`. [`OwnedMutexGuard::map`] makes
 /// it. Dropping it unlocks.
@@ -250,6 +251,21 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
 }
 
 impl<T: ?Sized, U: ?Sized> OwnedMappedMutexGuard<T, U> {
+    /// The guard's mutex. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
+    ///
+    /// let pair = Arc::new(Mutex::new((1, "a")));
+    /// let number = OwnedMutexGuard::map(pair.clone().lock_owned(), |pair| &mut pair.0);
+    /// assert!(Arc::ptr_eq(OwnedMappedMutexGuard::mutex(&number), &pair));
+    /// ```
+    pub fn mutex(this: &Self) -> &Arc<Mutex<T>> {
+        OwnedMutexGuard::mutex(&this.guard)
+    }
+
     /// [`OwnedMutexGuard::map`] once more.
     ///
     /// ```
@@ -299,6 +315,21 @@ impl<T: ?Sized, U: ?Sized> OwnedMappedMutexGuard<T, U> {
 }
 
 impl<T: ?Sized, U: ?Sized> OwnedMappedRwLockReadGuard<T, U> {
+    /// The guard's lock. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::{OwnedMappedRwLockReadGuard, OwnedRwLockReadGuard, RwLock};
+    ///
+    /// let pair = Arc::new(RwLock::new((1, "a")));
+    /// let number = OwnedRwLockReadGuard::map(pair.clone().read_owned(), |pair| &pair.0);
+    /// assert!(Arc::ptr_eq(OwnedMappedRwLockReadGuard::rwlock(&number), &pair));
+    /// ```
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        OwnedRwLockReadGuard::rwlock(&this.guard)
+    }
+
     /// [`OwnedRwLockReadGuard::map`] once more.
     ///
     /// ```
@@ -347,6 +378,21 @@ impl<T: ?Sized, U: ?Sized> OwnedMappedRwLockReadGuard<T, U> {
 }
 
 impl<T: ?Sized, U: ?Sized> OwnedMappedRwLockWriteGuard<T, U> {
+    /// The guard's lock. This is a function, not a method, because the value may have a method of
+    /// this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gosched::sync::{OwnedMappedRwLockWriteGuard, OwnedRwLockWriteGuard, RwLock};
+    ///
+    /// let pair = Arc::new(RwLock::new((1, "a")));
+    /// let number = OwnedRwLockWriteGuard::map(pair.clone().write_owned(), |pair| &mut pair.0);
+    /// assert!(Arc::ptr_eq(OwnedMappedRwLockWriteGuard::rwlock(&number), &pair));
+    /// ```
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        OwnedRwLockWriteGuard::rwlock(&this.guard)
+    }
+
     /// [`OwnedRwLockWriteGuard::map`] once more.
     ///
     /// ```

@@ -8,6 +8,7 @@ pub mod lazy_lock;
 pub mod limits;
 pub mod locks;
 pub mod notify;
+pub mod once;
 pub mod pool;
 pub mod primitives;
 pub mod rate_limiter;
@@ -24,6 +25,7 @@ pub const TESTS: &[&[Test]] = &[
     limits::TESTS,
     locks::TESTS,
     notify::TESTS,
+    once::TESTS,
     pool::TESTS,
     primitives::TESTS,
     rate_limiter::TESTS,

@@ -7,11 +7,16 @@ use crate::sync::lazy_lock::*;
 use crate::sync::limits::*;
 use crate::sync::locks::*;
 use crate::sync::notify::*;
+use crate::sync::once::*;
 use crate::sync::pool::*;
 use crate::sync::primitives::*;
 use crate::sync::single_flight::*;
 
 explored! {
+    a_wait_ends_when_a_function_has_run
+    a_wait_sees_what_the_function_did
+    a_function_that_fails_ends_no_wait
+    a_wait_ends_with_its_run
     a_group_counts_its_goroutines_until_they_end
     waits_for_a_group_with_and_without_a_limit
     many_wait_for_a_group_with_limits

@@ -410,8 +410,20 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.recv(), Ok(7));
     /// ```
     pub fn is_closed(&self) -> bool {
-        point("is_closed");
-        self.shared.state().senders == 0
+        self.sender_count() == 0
+    }
+
+    /// How many senders there are.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::broadcast::channel::<u32>(16);
+    /// assert_eq!(rx.sender_count(), 1);
+    /// drop(tx);
+    /// assert_eq!(rx.sender_count(), 0);
+    /// ```
+    pub fn sender_count(&self) -> usize {
+        point("sender_count");
+        self.shared.state().senders
     }
 
     /// Makes a receiver of the same channel, which gets the values that are sent from now on.

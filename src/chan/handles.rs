@@ -16,11 +16,12 @@ use std::process::abort;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::chan::select_set::wait_until_ready;
 use crate::chan::{RecvError, SendError, TryRecvError, TrySendError};
 use crate::runtime::{
-    Block, Hchan, MAX_ALIGN, Received, Sent, Type, Woken, chancap, chanlen, chanrecv, chansend,
-    chansend_unwoken, closechan, end_with_run, freechan, in_run, is_closed, makechan, makechan_growing,
-    must_wait,
+    Awaited, Block, Hchan, MAX_ALIGN, Received, Scase, Sent, Type, Woken, chancap, chanlen, chanrecv,
+    chansend, chansend_unwoken, closechan, end_with_run, freechan, in_run, is_closed, makechan,
+    makechan_growing, must_wait, point,
 };
 
 /// Makes a channel with room for `cap` values; with 0, each send waits for its receive. Go's
@@ -291,6 +292,46 @@ impl<T> Sender<T> {
         is_closed(self.hchan())
     }
 
+    /// Waits until the channel is closed, so that a send would fail: by [`close`](Self::close), or
+    /// because there is no receiver any more. Meanwhile each operation on the channel takes a
+    /// little longer. Go has no such function: there a receiver closes another channel, to tell.
+    ///
+    /// ```
+    /// use gosched::chan::bounded;
+    ///
+    /// gosched::run(|| {
+    ///     let (tx, rx) = bounded::<u32>(1);
+    ///     gosched::go(move || drop(rx));
+    ///     tx.closed();
+    ///     assert!(tx.send(7).is_err());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If it must wait inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn closed(&self) {
+        if !self.is_closed() {
+            let case = [Scase { c: Some(self.c), elem: ptr::null_mut() }];
+            // SAFETY: this handle keeps the channel, and there are two numbers for the case.
+            unsafe { wait_until_ready("Sender::closed", &case, &mut [0; 2], 1, Awaited::Close, true) };
+        }
+    }
+
+    /// How many senders there are. At 0 the channel is closed.
+    ///
+    /// ```
+    /// let (tx, rx) = gosched::chan::bounded::<u32>(1);
+    /// let other = tx.clone();
+    /// assert_eq!((tx.sender_count(), rx.sender_count()), (2, 2));
+    /// drop((tx, other));
+    /// assert_eq!(rx.sender_count(), 0);
+    /// ```
+    pub fn sender_count(&self) -> usize {
+        sender_count(self.hchan())
+    }
+
     /// Whether both are handles of one channel.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         self.c == other.c
@@ -415,6 +456,11 @@ impl<T> Receiver<T> {
         self.hchan().is_some_and(is_closed)
     }
 
+    /// How many senders there are, as [`Sender::sender_count`] says. A timer isn't counted.
+    pub fn sender_count(&self) -> usize {
+        self.hchan().map_or(0, sender_count)
+    }
+
     /// Whether both are handles of one channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         self.c == other.c
@@ -503,6 +549,12 @@ impl<T> Clone for Sender<T> {
         grab(&self.hchan().ext.senders);
         Sender { c: self.c, values: PhantomData }
     }
+}
+
+fn sender_count(c: &Hchan) -> usize {
+    point("sender_count");
+    // Relaxed: the number may be another one by the time the caller looks at it.
+    c.ext.senders.load(Ordering::Relaxed) as usize
 }
 
 impl<T> Drop for Sender<T> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::chan::select_macro::{CasesInRun, Outcome, Slot, wait_to_choose};
 use crate::chan::{Receiver, Sender, deadline};
 use crate::runtime::{
-    Block, Chosen, Hchan, How, Scase, block, end_with_run, in_run, is_closed, must_wait, selectgo1,
+    Awaited, Block, Chosen, Hchan, How, Scase, block, end_with_run, in_run, is_closed, must_wait, selectgo1,
     selectready, until, unwind_to_run,
 };
 
@@ -511,11 +511,14 @@ impl<'a> Select<'a> {
         let block = if wait { Block::UnlessInRun } else { Block::No };
         // SAFETY: the handles are borrowed for 'a, and keep the channels. `order` has two numbers
         // for each case.
-        let mut ready =
-            unsafe { selectready(&scases, &mut order, nsends, How { block, in_order: self.biased }) };
+        let mut ready = unsafe {
+            selectready(&scases, &mut order, nsends, Awaited::Send, How { block, in_order: self.biased })
+        };
         if wait && ready.is_none() {
+            let first = Awaited::Send;
             // SAFETY: as above.
-            ready = Some(unsafe { wait_until_ready(&scases, &mut order, nsends, self.biased) });
+            ready =
+                Some(unsafe { wait_until_ready("select", &scases, &mut order, nsends, first, self.biased) });
         }
         let i = ready?;
         // SAFETY: the handles keep the channels.
@@ -557,22 +560,29 @@ struct Cases {
     order: Vec<u16>,
 }
 
-/// The wait of a [`Select::ready`] on a thread that isn't a goroutine's, or in a run of a context.
-/// Returns the case that can be done.
+/// The wait of [`selectready`] on a thread that isn't a goroutine's, or in a run of a context, for
+/// the function that `what` names. Returns the case that can be done.
 ///
 /// # Safety
 /// As [`selectready`].
 #[cold]
 #[inline(never)]
 #[track_caller]
-unsafe fn wait_until_ready(scases: &[Scase], order: &mut [u16], nsends: usize, in_order: bool) -> usize {
-    let _guest = must_wait("select");
+pub(super) unsafe fn wait_until_ready(
+    what: &str,
+    scases: &[Scase],
+    order: &mut [u16],
+    nsends: usize,
+    first: Awaited,
+    in_order: bool,
+) -> usize {
+    let _guest = must_wait(what);
     let how = How { block: Block::until_end(), in_order };
     let ready = match CasesInRun::new(scases, order) {
         // SAFETY: as the caller says.
-        None => unsafe { selectready(scases, order, nsends, how) },
+        None => unsafe { selectready(scases, order, nsends, first, how) },
         // SAFETY: as the caller says, and as `CasesInRun` says.
-        Some(mut cases) => unsafe { selectready(&cases.scases, &mut cases.order, nsends, how) },
+        Some(mut cases) => unsafe { selectready(&cases.scases, &mut cases.order, nsends, first, how) },
     };
     // None if an abort has ended the wait.
     ready.filter(|&i| i < scases.len()).unwrap_or_else(|| unwind_to_run())

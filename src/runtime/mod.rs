@@ -167,7 +167,7 @@ pub(crate) use chan::future::{
 };
 pub(crate) use chan::grow::makechan_growing;
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
-pub(crate) use chan::observe::selectready;
+pub(crate) use chan::observe::{Awaited, selectready};
 pub(crate) use chan::ops::{Block, chancap, chanlen, chanrecv, chansend, chansend_unwoken, is_closed};
 pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{Feeds, cancel_chan, make_timer_chan, set_chan};

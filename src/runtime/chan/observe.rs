@@ -6,8 +6,9 @@
 //!   channels. Other channels pay nothing.
 //! - A value that comes into the buffer, and a sender that begins to wait, wake all observers that
 //!   wait to receive. Room in the buffer, and a receiver that begins to wait, wake all that wait to
-//!   send. A close wakes all observers. All of them, because an observer that was woken needn't do
-//!   the operation, and then no other would be woken for it.
+//!   send. A close wakes all observers, also those that wait for nothing else.
+//! - All of them are woken, because an observer needn't do the operation that it has waited for. No
+//!   other one would be woken for that operation then.
 //! - The observers are taken out with the channel's lock held, in which the operation is done. They
 //!   are made ready after the unlock. An operation that parks makes them ready on g0.
 //! - An observer that was woken leaves all its channels, and looks again with the locks of all of
@@ -62,8 +63,15 @@ unsafe impl Sync for List {}
 static TABLE: [CachePadded<List>; LISTS] =
     [const { CachePadded::new(List { lock: Mutex::new(), observers: Waitq::new() }) }; LISTS];
 
-/// [`Sudog::ticket`] of an observer that waits to send. One that waits to receive has 0.
-const TO_SEND: u32 = 1;
+/// What an observer waits for: its [`Sudog::ticket`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Awaited {
+    Receive = 0,
+    Send = 1,
+    /// The close of the channel.
+    Close = 2,
+}
 
 impl List {
     /// Returns the list with the observers of `c`.
@@ -101,8 +109,9 @@ impl List {
 #[cold]
 #[inline(never)]
 pub(super) fn take_observers(c: &Hchan, sends: bool, list: &GList) {
+    let awaited = if sends { Awaited::Send } else { Awaited::Receive };
     List::of(c).take_out(c, |sg| {
-        let leaves = (sg.ticket.get() == TO_SEND) == sends;
+        let leaves = sg.ticket.get() == awaited as u32;
         if leaves {
             claim(sg, list);
         }
@@ -179,6 +188,8 @@ pub(super) unsafe extern "C" fn observedparkcommit(gp: *mut G, observers: *mut c
 /// may do it before the caller does. Returns none if no case can be done, and `how` says not to
 /// wait or the caller can't park.
 ///
+/// The first `nsends` cases wait for `first`, which is a send or a close.
+///
 /// # Safety
 /// As [`selectgo`](crate::chan::hchan::selectgo), except that no value or place is used.
 #[inline(never)]
@@ -186,8 +197,10 @@ pub(crate) unsafe fn selectready(
     scases: &[Scase],
     order: &mut [u16],
     nsends: usize,
+    first: Awaited,
     how: How,
 ) -> Option<usize> {
+    let awaited = |o: u16| if usize::from(o) < nsends { first } else { Awaited::Receive };
     point("ready");
     // SAFETY: the caller keeps the channels. All of them are locked when one is looked at.
     // selparkcommit keeps off the stack, and returns true.
@@ -202,7 +215,13 @@ pub(crate) unsafe fn selectready(
             if chooses() {
                 order_by_strategy(scases, pollorder, lockorder, nsends, !how.in_order);
             }
-            let can_be_done = |&&o: &&u16| is_ready(channel(scases, o), usize::from(o) < nsends);
+            let can_be_done = |&&o: &&u16| {
+                let c = channel(scases, o);
+                match awaited(o) {
+                    Awaited::Close => c.is_closed(),
+                    awaited => is_ready(c, awaited == Awaited::Send),
+                }
+            };
             if let Some(&o) = pollorder.iter().find(can_be_done) {
                 selunlock(mp, scases, lockorder);
                 return Some(o.into());
@@ -217,7 +236,7 @@ pub(crate) unsafe fn selectready(
                 return None;
             }
             let wait = Wait::begin();
-            observe_all(gp, mp, scases, lockorder, nsends, wait);
+            observe_all(gp, mp, scases, lockorder, awaited, wait);
             gp.param.store(ptr::null_mut(), Ordering::Relaxed);
             gp.ext.leave.set(how.block.leave(leave_channels));
             gp.parking_on_chan.store(true, Ordering::Relaxed);
@@ -245,7 +264,7 @@ unsafe fn observe_all(
     mp: &'static M,
     scases: &[Scase],
     lockorder: &[u16],
-    nsends: usize,
+    awaited: impl Fn(u16) -> Awaited,
     wait: Wait,
 ) {
     let mut last: Option<&'static Sudog> = None;
@@ -255,7 +274,7 @@ unsafe fn observe_all(
         let sg = acquire_sudog(mp);
         sg.g.set(Some(gp));
         sg.is_select.set(true);
-        sg.ticket.set(if usize::from(o) < nsends { TO_SEND } else { 0 });
+        sg.ticket.set(awaited(o) as u32);
         sg.releasetime.set(wait.releasetime());
         sg.c.set(c);
         match last {

@@ -36,6 +36,7 @@ tests! {
     a_wait_with_a_limit
     a_wait_ends_with_its_run
     threads_wait
+    a_sender_waits_for_the_close
     each_value_is_found
     each_value_goes_from_one_that_looks_to_one_that_looks
 }
@@ -474,6 +475,42 @@ fn threads_wait() {
         });
         tx.send(7).unwrap();
         assert_eq!(thread.join().unwrap(), Ok(7));
+    });
+}
+
+pub fn a_sender_waits_for_the_close() {
+    in_any_order(|| {
+        for closes in each([true, false]) {
+            for cap in each([0, 1]) {
+                let (tx, rx) = bounded(cap);
+                let others: Vec<_> = (0..2)
+                    .map(|_| {
+                        let tx = tx.clone();
+                        go_until_it_waits(move || tx.closed())
+                    })
+                    .collect();
+                // Values come and go meanwhile.
+                let sender = go({
+                    let tx = tx.clone();
+                    move || (0..3).for_each(|i| tx.send(i).unwrap())
+                });
+                assert_eq!([(); 3].map(|()| rx.recv().unwrap()), [0, 1, 2]);
+                sender.join().unwrap();
+                assert!(others.iter().all(|other| !other.is_finished()));
+                assert_eq!(rx.sender_count(), 3);
+                if closes {
+                    tx.close()
+                } else {
+                    drop(rx)
+                }
+                others.into_iter().for_each(|other| other.join().unwrap());
+                tx.closed();
+                assert!(tx.send(7).is_err());
+                assert_eq!(tx.sender_count(), 1);
+            }
+        }
+        let (tx, _rx) = bounded::<u8>(1);
+        assert!(timeout(Duration::from_millis(1), || tx.closed()).is_err());
     });
 }
 

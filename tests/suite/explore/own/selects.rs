@@ -28,6 +28,7 @@ explored! {
     two_that_look_dont_meet
     a_wait_with_a_limit
     a_wait_ends_with_its_run
+    a_sender_waits_for_the_close
     each_value_is_found
     each_value_goes_from_one_that_looks_to_one_that_looks
 }

@@ -12,11 +12,14 @@ use loom::thread;
 use crate::runtime::base::this::set_m;
 use crate::runtime::chan::future::{enqueue_future, release_future};
 use crate::runtime::chan::models_future::{Shared, channel, node, try_recv};
-use crate::runtime::chan::observe::{observedparkcommit, ready_any, selectready, take_any_observers};
+use crate::runtime::chan::observe::{
+    Awaited, observedparkcommit, ready_all, ready_any, selectready, take_all_observers, take_any_observers,
+};
 use crate::runtime::chan::ops::buffer;
 use crate::runtime::chan::select::{How, Scase, selparkcommit};
 use crate::runtime::data::atomic::{Ordering, check};
-use crate::runtime::data::hchan::Hchan;
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::hchan::{CLOSED, Hchan};
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::made::zeroed;
@@ -34,13 +37,13 @@ fn become_goroutine() {
 fn wait_to_receive(channels: &[&Shared<Hchan>]) -> usize {
     let scases: Vec<Scase> = channels.iter().map(|c| Scase { c: Some(c.get()) }).collect();
     // SAFETY: channels aren't freed here.
-    unsafe { selectready(&scases, &mut vec![0; 2 * scases.len()], 0, How) }.unwrap()
+    unsafe { selectready(&scases, &mut vec![0; 2 * scases.len()], 0, Awaited::Send, How) }.unwrap()
 }
 
-/// Waits until there is room in the channel.
-fn wait_to_send(c: &Shared<Hchan>) {
+/// Waits until there is room in the channel, or until it is closed.
+fn wait_for(first: Awaited, c: &Shared<Hchan>) {
     // SAFETY: channels aren't freed here.
-    assert_eq!(unsafe { selectready(&[Scase { c: Some(c.get()) }], &mut [0; 2], 1, How) }, Some(0));
+    assert_eq!(unsafe { selectready(&[Scase { c: Some(c.get()) }], &mut [0; 2], 1, first, How) }, Some(0));
 }
 
 /// Puts a value into the buffer, which has room. (`send_locked`.)
@@ -159,7 +162,7 @@ fn values_and_room_are_seen() {
             let c = c.clone();
             move || {
                 become_goroutine();
-                wait_to_send(&c);
+                wait_for(Awaited::Send, &c);
                 send(&c, 2);
             }
         });
@@ -170,6 +173,46 @@ fn values_and_room_are_seen() {
         sender.join().unwrap();
         nobody_is_left(&c);
     });
+}
+
+/// One observer waits for the close, while a value comes, and another one takes it.
+#[test]
+fn the_close_is_seen() {
+    check(Some(3), || {
+        become_goroutine();
+        let c = Shared(channel(1));
+        let other = thread::spawn({
+            let c = c.clone();
+            move || {
+                become_goroutine();
+                wait_for(Awaited::Close, &c);
+            }
+        });
+        let sender = thread::spawn({
+            let c = c.clone();
+            move || send(&c, 7)
+        });
+        wait_to_receive(&[&c]);
+        assert_eq!(recv(&c), Some(7));
+        close(&c);
+        other.join().unwrap();
+        sender.join().unwrap();
+        nobody_is_left(&c);
+    });
+}
+
+/// Closes the channel, where nobody waits in the queues. (`closechan`.)
+fn close(c: &Shared<Hchan>) {
+    // SAFETY: channels aren't freed here.
+    let c = unsafe { c.get().as_ref() };
+    let list = GList::default();
+    lock(&c.lock);
+    c.closed.fetch_or(CLOSED, Ordering::Relaxed);
+    if c.is_observed() {
+        take_all_observers(c, &list);
+    }
+    unlock(&c.lock);
+    ready_all(&list);
 }
 
 /// Parks until a receiver has taken this goroutine out of the send queue. (`send_locked`.)

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs::{self, FileType, Metadata, Permissions};
 use std::io;
+use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
 use crate::goroutine::blocking;
@@ -187,5 +188,18 @@ impl DirEntry {
     /// As [`metadata`](Self::metadata).
     pub fn file_type(&self) -> io::Result<FileType> {
         blocking(|| self.0.file_type())
+    }
+
+    /// The number of its inode, which was read with the name. [`std::os::unix::fs::DirEntryExt`].
+    ///
+    /// ```
+    /// use std::os::unix::fs::MetadataExt;
+    /// use gosched::fs::read_dir;
+    ///
+    /// let entry = read_dir("/proc/self/fdinfo").unwrap().next().unwrap().unwrap();
+    /// assert_eq!(entry.ino(), entry.metadata().unwrap().ino());
+    /// ```
+    pub fn ino(&self) -> u64 {
+        self.0.ino()
     }
 }

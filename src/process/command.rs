@@ -210,6 +210,50 @@ impl Command {
         self.inner.get_current_dir()
     }
 
+    /// std's command of the same program, to look at. The names of these three are tokio's.
+    ///
+    /// ```
+    /// use gosched::process::Command;
+    ///
+    /// let mut command = Command::new("ls");
+    /// command.arg("-l");
+    /// assert_eq!(command.as_std().get_args().count(), 1);
+    /// ```
+    pub fn as_std(&self) -> &process::Command {
+        &self.inner
+    }
+
+    /// std's command, to set what this one has no function for. As with
+    /// [`From`](#impl-From<Command>-for-Command), [`output`](Self::output) overrides streams that
+    /// are set on it.
+    ///
+    /// ```
+    /// use std::os::unix::process::CommandExt;
+    /// use gosched::process::Command;
+    ///
+    /// gosched::run(|| {
+    ///     let mut command = Command::new("sh");
+    ///     command.args(["-c", "echo $0"]);
+    ///     command.as_std_mut().arg0("sh");
+    ///     assert!(command.output().unwrap().status.success());
+    /// });
+    /// ```
+    pub fn as_std_mut(&mut self) -> &mut process::Command {
+        &mut self.inner
+    }
+
+    /// Turns it into std's command.
+    ///
+    /// ```
+    /// use gosched::process::Command;
+    ///
+    /// let command: std::process::Command = Command::new("ls").into_std();
+    /// assert_eq!(command.get_program(), "ls");
+    /// ```
+    pub fn into_std(self) -> process::Command {
+        self.inner
+    }
+
     /// [`spawn`](Self::spawn) with the defaults of [`output`](Self::output) for streams that
     /// weren't set.
     pub(crate) fn spawn_for_output(&mut self) -> io::Result<Child> {

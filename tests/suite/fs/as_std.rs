@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::fs::FileTimes;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
 use gosched::fs::{self, File, OpenOptions};
@@ -196,6 +196,7 @@ fn folders_are_read() {
             assert_eq!(entry.path(), folder.path(&name));
             assert_eq!(entry.metadata().unwrap().len(), name.len() as u64);
             assert!(entry.file_type().unwrap().is_file());
+            assert_eq!(entry.ino(), entry.metadata().unwrap().ino());
             assert!(found.insert(name));
         }
         assert_eq!(found, names);

@@ -214,6 +214,12 @@ fn a_command_is_what_was_said() {
         let mut inner = process::Command::new("sh");
         inner.arg0("another").args(["-c", "echo $0"]);
         assert_eq!(text(&mut inner.into()), "another\n");
+        let mut command = sh("echo $0");
+        command.as_std_mut().arg0("a third");
+        assert_eq!(text(&mut command), "a third\n");
+        assert!(command.as_std().get_args().eq(["-c", "echo $0"]));
+        command.arg("a fourth");
+        assert_eq!(text(&mut command.into_std().into()), "a fourth\n");
         // A function that runs in the child makes the command fork.
         let refused = |errno| {
             let mut inner = process::Command::new("true");

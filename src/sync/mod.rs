@@ -35,6 +35,7 @@
 // | `err_group.rs` | `err_group`, `ErrGroup` |
 // | `short_mutex.rs` | the lock of a value that a few instructions change |
 // | `single_flight.rs` | `SingleFlight` |
+// | `sometimes.rs` | `Sometimes` |
 
 mod barrier;
 mod condvar;
@@ -52,6 +53,7 @@ mod rwlock;
 mod semaphore;
 pub(crate) mod short_mutex;
 mod single_flight;
+mod sometimes;
 pub(crate) mod wait_group;
 mod wait_group_go;
 mod wait_queue;
@@ -72,5 +74,6 @@ pub use rate_limiter::{BurstError, RateLimiter, Reservation};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, AcquireFuture, Semaphore};
 pub use single_flight::SingleFlight;
+pub use sometimes::Sometimes;
 pub use wait_group::WaitGroup;
 pub use wait_group_go::WaitGroupGuard;

@@ -83,6 +83,7 @@ fn types_without_parameters() {
         "++": ours::OwnedSemaphorePermit ours::WaitGroup ours::WaitGroupGuard<'static>;
         "++": ours::AcquireFuture<'static> ours::Notify ours::NotifiedFuture<'static>;
         "++": ours::RateLimiter ours::Reservation<'static> ours::BurstError context::RateContextError;
+        "++": ours::Sometimes;
         "++": signal::Signal signal::Signals time::Ticker time::Timer testing::Test<'static>;
         "++": metrics::Description metrics::Value pprof::Profile;
         "++": explore::Link explore::Pipe;
@@ -153,7 +154,7 @@ fn what_may_be_used_where_a_panic_is_caught() {
     both::<(fs::File, fs::ReadDir, io::Stdin)>();
     both::<(JoinHandle<Cell<u8>>, chan::Sender<Cell<u8>>, chan::Receiver<Cell<u8>>)>();
     both::<(ours::Condvar, ours::Barrier, ours::Once, ours::OnceLock<u8>, ours::LazyLock<u8>)>();
-    both::<(ours::WaitGroup, ours::Semaphore, ours::Notify, ours::RateLimiter)>();
+    both::<(ours::WaitGroup, ours::Semaphore, ours::Notify, ours::RateLimiter, ours::Sometimes)>();
     both::<(explore::Link, explore::Pipe)>();
     both::<(context::Context, context::Canceler, time::Timer, time::Ticker, signal::Signals)>();
 }

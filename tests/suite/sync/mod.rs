@@ -13,6 +13,7 @@ pub mod pool;
 pub mod primitives;
 pub mod rate_limiter;
 pub mod single_flight;
+mod sometimes;
 
 use crate::harness::Test;
 
@@ -30,4 +31,5 @@ pub const TESTS: &[&[Test]] = &[
     primitives::TESTS,
     rate_limiter::TESTS,
     single_flight::TESTS,
+    sometimes::TESTS,
 ];

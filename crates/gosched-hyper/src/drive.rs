@@ -5,8 +5,9 @@
 //! goroutine that runs the future parks in the socket's read, and a waker ends that read. So a
 //! connection that waits for its next request costs no more than a goroutine that reads.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::future::poll_fn;
+use std::mem::{ManuallyDrop, take};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -35,9 +36,18 @@ impl Task {
     }
 }
 
+/// The future that this goroutine polls, and what it wants to wait for.
+#[derive(Default)]
+struct Current {
+    task: Option<Task>,
+    source: Option<Arc<dyn Source>>,
+}
+
 thread_local! {
-    /// The driver of the future that this goroutine polls.
-    static CURRENT: RefCell<Option<Arc<Driver>>> = const { RefCell::new(None) };
+    /// Nothing is in it outside of a poll. So it needs no destructor, which each access would ask
+    /// for.
+    static CURRENT: Cell<ManuallyDrop<Current>> =
+        const { Cell::new(ManuallyDrop::new(Current { task: None, source: None })) };
 }
 
 /// The goroutine polls, or is about to.
@@ -56,8 +66,6 @@ struct Driver {
     unpark: OnceLock<Waker>,
     /// Ends the wait in `READING`.
     interrupt: Mutex<Option<Canceler>>,
-    /// The source to wait in. Only the goroutine itself changes it.
-    source: Mutex<Option<Arc<dyn Source>>>,
 }
 
 impl Wake for Driver {
@@ -81,24 +89,10 @@ impl Wake for Driver {
 }
 
 impl Driver {
-    /// Polls once, as the current driver of this goroutine.
-    fn poll<F: Future>(
-        self: &Arc<Self>,
-        future: Pin<&mut F>,
-        context: &mut task::Context<'_>,
-    ) -> Poll<F::Output> {
-        let _outer = Outer(CURRENT.replace(Some(self.clone())));
-        future.poll(context)
-    }
-
     /// Enters a state of waiting. Fails if a waker was called meanwhile.
     fn begin_wait(&self, state: u8) -> bool {
         // Release: a waker that finds the state sees what was stored for the wait.
         self.state.compare_exchange(POLLING, state, Ordering::Release, Ordering::Relaxed).is_ok()
-    }
-
-    fn task(self: &Arc<Self>) -> Task {
-        Task(Arc::as_ptr(self).cast())
     }
 
     /// Makes a context that a waker ends.
@@ -109,23 +103,41 @@ impl Driver {
     }
 }
 
-/// The driver that polls around this poll, which is current again after it.
-struct Outer(Option<Arc<Driver>>);
+impl Current {
+    /// Polls once, as the current future of this goroutine.
+    fn poll<F: Future>(&mut self, future: Pin<&mut F>, context: &mut task::Context<'_>) -> Poll<F::Output> {
+        let _entered = Entered::new(self);
+        future.poll(context)
+    }
 
-impl Drop for Outer {
-    fn drop(&mut self) {
-        CURRENT.set(self.0.take());
+    /// Makes this the current one, and returns the one that was.
+    fn replace(self) -> Self {
+        ManuallyDrop::into_inner(CURRENT.replace(ManuallyDrop::new(self)))
     }
 }
 
-/// Releases a driver's source when its future has ended.
-struct Release<'a>(&'a Arc<Driver>);
+/// Lives during a poll. The value has what is current around the poll, and gets back what is
+/// current in it.
+struct Entered<'a>(&'a mut Current);
 
-impl Drop for Release<'_> {
+impl<'a> Entered<'a> {
+    fn new(current: &'a mut Current) -> Self {
+        *current = take(current).replace();
+        Entered(current)
+    }
+}
+
+impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        let source = lock(&self.0.source).take();
-        if let Some(source) = source {
-            source.release(self.0.task());
+        *self.0 = take(self.0).replace();
+    }
+}
+
+impl Drop for Current {
+    /// Releases the source when the future has ended.
+    fn drop(&mut self) {
+        if let (Some(source), Some(task)) = (self.source.take(), self.task) {
+            source.release(task);
         }
     }
 }
@@ -166,24 +178,22 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         state: AtomicU8::new(POLLING),
         unpark: OnceLock::new(),
         interrupt: Mutex::new(None),
-        source: Mutex::new(None),
     });
     let waker = Waker::from(driver.clone());
     let mut context = task::Context::from_waker(&waker);
     let mut future = pin!(future);
     // Dropped before the future, which may own the source.
-    let _release = Release(&driver);
+    let mut current = Current { task: Some(Task::of(&waker)), source: None };
     let mut interruptible = None;
     gosched::block_on(poll_fn(|outer| {
         driver.unpark.get_or_init(|| outer.waker().clone());
         loop {
             // Acquire: pairs with the release of a waker.
             driver.state.swap(POLLING, Ordering::Acquire);
-            if let Poll::Ready(output) = driver.poll(future.as_mut(), &mut context) {
+            if let Poll::Ready(output) = current.poll(future.as_mut(), &mut context) {
                 return Poll::Ready(output);
             }
-            let source = lock(&driver.source).clone();
-            let Some(source) = source else {
+            let Some(source) = &current.source else {
                 if driver.begin_wait(PARKED) {
                     return Poll::Pending;
                 }
@@ -193,8 +203,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             if !driver.begin_wait(READING) {
                 continue;
             }
-            if source.fill(ctx, driver.task()) {
-                *lock(&driver.source) = None;
+            if source.fill(ctx, Task::of(&waker)) {
+                current.source = None;
             } else {
                 interruptible = None;
             }
@@ -206,17 +216,13 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// waker isn't that of a future that [`block_on`] polls here: then the goroutine may wait
 /// elsewhere, for instance in another function of that name. It can wait for one source at a time.
 pub(crate) fn wait_in(source: Arc<dyn Source>, waker: &Waker) -> bool {
-    CURRENT.with_borrow(|current| {
-        let Some(driver) = current.as_ref().filter(|driver| driver.task() == Task::of(waker)) else {
-            return false;
-        };
-        let mut wanted = lock(&driver.source);
-        let free = wanted.is_none();
-        if free {
-            *wanted = Some(source);
-        }
-        free
-    })
+    let mut current = Current::default().replace();
+    let waits = current.source.is_none() && current.task == Some(Task::of(waker));
+    if waits {
+        current.source = Some(source);
+    }
+    let _none = current.replace();
+    waits
 }
 
 /// Locks a mutex, which nobody holds for long, nor while it waits.

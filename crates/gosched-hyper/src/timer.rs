@@ -1,6 +1,7 @@
 //! [`GoschedTimer`]: times of hyper's by gosched's timers.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -82,29 +83,36 @@ impl rt::Sleep for Sleep {}
 pub(crate) struct Alarm {
     /// The time for which the timer is set.
     set_for: Option<Instant>,
-    timer: Option<Timer>,
-    shared: Arc<Mutex<Shared>>,
+    /// The timer, and the task that it wakes.
+    timer: Option<(Timer, Waker)>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Default)]
 struct Shared {
-    fired: bool,
+    fired: AtomicBool,
     /// Wakes the task that has polled last.
-    waker: Option<Waker>,
+    waker: Mutex<Option<Waker>>,
 }
 
 impl Alarm {
     /// Is ready if `deadline` has passed. Otherwise it wakes the task then.
     pub(crate) fn poll(&mut self, deadline: Instant, context: &Context<'_>) -> Poll<()> {
-        let mut shared = lock(&self.shared);
-        if !shared.waker.as_ref().is_some_and(|old| old.will_wake(context.waker())) {
-            shared.waker = Some(context.waker().clone());
+        let waker = context.waker();
+        if !self.timer.as_ref().is_some_and(|(_, old)| old.will_wake(waker)) {
+            *lock(&self.shared.waker) = Some(waker.clone());
+            if let Some((_, old)) = &mut self.timer {
+                old.clone_from(waker);
+            }
         }
-        if !shared.fired && self.set_for.is_some_and(|set_for| set_for <= deadline) {
+        // Acquire: pairs with the release of the timer, which takes the waker afterwards. So a
+        // timer that hasn't fired here finds this waker.
+        if self.set_for.is_some_and(|set_for| set_for <= deadline)
+            && !self.shared.fired.load(Ordering::Acquire)
+        {
             return Poll::Pending;
         }
-        shared.fired = false;
-        drop(shared);
+        self.shared.fired.store(false, Ordering::Relaxed);
         let left = deadline.saturating_duration_since(time::now());
         if left.is_zero() {
             self.set_for = None;
@@ -112,18 +120,17 @@ impl Alarm {
         }
         self.set_for = Some(deadline);
         match &self.timer {
-            Some(timer) => drop(timer.reset(left)),
+            Some((timer, _)) => drop(timer.reset(left)),
             None => {
                 let shared = self.shared.clone();
-                self.timer = Some(Timer::after_func(left, move || {
-                    let mut shared = lock(&shared);
-                    shared.fired = true;
-                    let waker = shared.waker.clone();
-                    drop(shared);
+                let timer = Timer::after_func(left, move || {
+                    shared.fired.store(true, Ordering::Release);
+                    let waker = lock(&shared.waker).clone();
                     if let Some(waker) = waker {
                         waker.wake();
                     }
-                }));
+                });
+                self.timer = Some((timer, waker.clone()));
             }
         }
         Poll::Pending

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::mem::replace;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Poll, Waker, ready};
 
 use gosched::context::{self, AfterFunc};
@@ -79,29 +79,22 @@ pub(super) struct Ends<'a> {
     pub(super) now: &'a context::Context,
 }
 
-pub(super) fn run<C: Connection>(
-    connection: C,
-    ends: &Ends<'_>,
-    phases: Option<&Phases>,
-) -> Result<(), BoxError> {
+pub(super) fn run<C: Connection>(connection: C, ends: &Ends<'_>, phases: &Phases) -> Result<(), BoxError> {
     let mut connection = pin!(connection);
     let (mut clock, mut stops) = (Clock::default(), None);
     let mut ending = false;
     block_on(poll_fn(|task| {
-        let (graceful, now) = stops.get_or_insert_with(|| {
-            (Stop::new(ends.graceful, task.waker()), Stop::new(ends.now, task.waker()))
-        });
-        if now.came() {
-            return Poll::Ready(Err("the server has ended".into()));
-        }
-        if graceful.came() && !replace(&mut ending, true) {
-            connection.as_mut().end();
+        let stops = stops.get_or_insert_with(|| Stops::new(ends, task.waker()));
+        match stops.came.load(Ordering::Acquire) {
+            NONE => {}
+            GRACEFUL if replace(&mut ending, true) => {}
+            GRACEFUL => connection.as_mut().end(),
+            _ => return Poll::Ready(Err("the server has ended".into())),
         }
         loop {
             if let Poll::Ready(result) = connection.as_mut().poll(task) {
                 return Poll::Ready(result.map_err(Into::into));
             }
-            let Some(phases) = phases else { return Poll::Pending };
             match ready!(phases.poll(&mut clock, task)) {
                 Late::Idle if !replace(&mut ending, true) => {
                     // If a request comes meanwhile, it is answered. HTTP/2 waits for an
@@ -115,24 +108,33 @@ pub(super) fn run<C: Connection>(
     }))
 }
 
-/// Wakes a task at the end of a context.
-struct Stop {
-    ended: Arc<AtomicBool>,
-    _wakes: AfterFunc,
+const NONE: u8 = 0;
+/// The context that ends the connection after its requests has ended.
+const GRACEFUL: u8 = 1;
+/// The context that ends it at once has.
+const NOW: u8 = 2;
+
+/// Wakes a task at the end of each of two contexts.
+struct Stops {
+    /// The greatest of the constants that holds.
+    came: Arc<AtomicU8>,
+    _wakes: [AfterFunc; 2],
 }
 
-impl Stop {
-    fn new(ctx: &context::Context, waker: &Waker) -> Self {
-        let ended = Arc::new(AtomicBool::new(ctx.err().is_some()));
-        let (sets, waker) = (ended.clone(), waker.clone());
-        let wakes = ctx.after_func(move || {
-            sets.store(true, Ordering::Release);
-            waker.wake();
+impl Stops {
+    fn new(ends: &Ends<'_>, waker: &Waker) -> Self {
+        let came = Arc::new(AtomicU8::new(NONE));
+        let wakes = [(ends.graceful, GRACEFUL), (ends.now, NOW)].map(|(ctx, stop)| {
+            if ctx.err().is_some() {
+                came.fetch_max(stop, Ordering::Relaxed);
+            }
+            let (sets, waker) = (came.clone(), waker.clone());
+            ctx.after_func(move || {
+                // Pairs with the load before the next poll.
+                sets.fetch_max(stop, Ordering::Release);
+                waker.wake();
+            })
         });
-        Stop { ended, _wakes: wakes }
-    }
-
-    fn came(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        Stops { came, _wakes: wakes }
     }
 }

@@ -12,6 +12,8 @@
 //! | limit the time of a request's head | `ReadHeaderTimeout` | [`header_timeout`](Server::header_timeout) |
 //! | limit the time between two requests | `IdleTimeout` | [`idle_timeout`](Server::idle_timeout) |
 //! | limit the time of a write | | [`write_timeout`](Server::write_timeout) |
+//! | limit the time of a request | `TimeoutHandler` | [`request_timeout`](Server::request_timeout) |
+//! | limit the number of requests at a time | | [`max_requests`](Server::max_requests) |
 //! | limit the number of connections | `netutil.LimitListener` | [`max_connections`](Server::max_connections) |
 //! | end after the requests that have come | `Shutdown` | [`shutdown_on`](Server::shutdown_on) |
 //! | end at once after that | `Close` | [`shutdown_limit`](Server::shutdown_limit) |
@@ -20,6 +22,7 @@
 mod connection;
 mod listener;
 mod phase;
+mod request;
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -28,7 +31,7 @@ use std::time::Duration;
 
 use gosched::context::{Context, ContextError};
 use gosched::net::Pollable;
-use gosched::sync::{Semaphore, WaitGroup};
+use gosched::sync::{Semaphore, SemaphorePermit, WaitGroup};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
@@ -40,7 +43,8 @@ use hyper_util::server::conn::auto;
 use rustix::io::Errno;
 
 use crate::server::connection::Ends;
-use crate::server::phase::{Limits, Phases, Reporting, Watched};
+use crate::server::phase::{Limits, Phases, Watched};
+use crate::server::request::{Requests, Rules};
 use crate::{BoxError, GoschedExecutor, GoschedIo, GoschedTimer, Socket};
 
 pub use listener::Listener;
@@ -139,6 +143,7 @@ where
 pub struct Server {
     protocol: Protocol,
     limits: Limits,
+    rules: Rules,
     write_timeout: Option<Duration>,
     max_connections: usize,
     ctx: Context,
@@ -218,6 +223,7 @@ impl Server {
         Server {
             protocol,
             limits: Limits { header: Some(HEADER_TIMEOUT), idle: Some(IDLE_TIMEOUT) },
+            rules: Rules::default(),
             write_timeout: None,
             max_connections: usize::MAX,
             ctx: Context::background(),
@@ -261,6 +267,115 @@ impl Server {
     pub fn max_connections(mut self, max: usize) -> Self {
         assert_ne!(max, 0, "a server without connections");
         self.max_connections = max;
+        self
+    }
+
+    /// Sets how long a request may take, from the end of its head to the end of its answer's body.
+    /// `None`, the default, is no limit. Go's `http.TimeoutHandler`.
+    ///
+    /// If the handler hasn't answered in time, the client gets the status 503, over HTTP/1 with
+    /// `Connection: close`. The handler's waits end as in [`Context::run`]: it unwinds at its next
+    /// wait, in a future or as goroutines wait. If only the answer's body comes too late, its
+    /// connection is closed; in HTTP/2, its request.
+    ///
+    /// The handler has [a goroutine of its own](Self::goroutine_per_request), and so has the
+    /// request's body, which arrives meanwhile.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::io::{Write, read_to_string};
+    /// use std::time::Duration;
+    ///
+    /// use gosched::net::{TcpListener, TcpStream};
+    /// use gosched::{go, time};
+    /// use gosched_hyper::server::Server;
+    /// use hyper::service::service_fn;
+    /// use hyper::{Request, Response, body::Incoming};
+    ///
+    /// async fn slow(_: Request<Incoming>) -> Result<Response<String>, Infallible> {
+    ///     time::sleep(Duration::from_secs(3600));
+    ///     Ok(Response::new("at last".to_owned()))
+    /// }
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let addr = listener.local_addr()?;
+    ///     let server = Server::new().request_timeout(Duration::from_millis(1));
+    ///     go(move || server.serve(listener, service_fn(slow)));
+    ///
+    ///     let mut client = TcpStream::connect(addr)?;
+    ///     client.write_all(b"GET / HTTP/1.1\r\n\r\n")?;
+    ///     assert!(read_to_string(client)?.starts_with("HTTP/1.1 503"));
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn request_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.rules.timeout = timeout.into();
+        self
+    }
+
+    /// Sets how many requests may be handled at a time, on all connections. The others wait, and
+    /// their time counts for the [limit](Self::request_timeout). A request counts until its
+    /// handler has ended and its answer's body is sent.
+    ///
+    /// Each handler has [a goroutine of its own](Self::goroutine_per_request).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use gosched_hyper::server::Server;
+    ///
+    /// let _server = Server::new().max_requests(1_000).request_timeout(Duration::from_secs(10));
+    /// ```
+    ///
+    /// # Panics
+    /// If it is 0.
+    pub fn max_requests(mut self, max: usize) -> Self {
+        assert_ne!(max, 0, "a server without requests");
+        self.rules.slots = Some(Arc::new(Semaphore::new(max)));
+        self
+    }
+
+    /// Sets whether each request of HTTP/1 has a goroutine of its own, as each of HTTP/2 has. The
+    /// default is false: the connection's goroutine runs the handlers of its requests, and reads
+    /// nothing while one waits as goroutines do.
+    ///
+    /// With a goroutine of its own a handler, or a layer of tower's, may also wait for the
+    /// request's body as goroutines do, for instance by a `block_on` of the next layer. If the
+    /// client goes, the handler's waits end as in [`Context::run`].
+    ///
+    /// ```
+    /// use std::io::{Read, Write, read_to_string};
+    ///
+    /// use gosched::net::{TcpListener, TcpStream};
+    /// use gosched::{block_on, go};
+    /// use gosched_hyper::server::Server;
+    /// use http_body_util::BodyExt;
+    /// use hyper::service::service_fn;
+    /// use hyper::{Request, Response, body::Incoming};
+    ///
+    /// async fn echo(request: Request<Incoming>) -> hyper::Result<Response<String>> {
+    ///     let body = block_on(request.into_body().collect())?.to_bytes();
+    ///     Ok(Response::new(String::from_utf8_lossy(&body).into_owned()))
+    /// }
+    ///
+    /// gosched::run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let addr = listener.local_addr()?;
+    ///     let server = Server::new().goroutine_per_request(true);
+    ///     go(move || server.serve(listener, service_fn(echo)));
+    ///
+    ///     let mut client = TcpStream::connect(addr)?;
+    ///     client.write_all(b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhe")?;
+    ///     client.write_all(b"llo")?;
+    ///     assert!(read_to_string(client)?.ends_with("hello"));
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn goroutine_per_request(mut self, own: bool) -> Self {
+        self.rules.own_goroutine = own;
         self
     }
 
@@ -388,8 +503,7 @@ impl Server {
         let mut pause = FIRST_PAUSE;
         loop {
             let Ok(permit) = self.ctx.with(&**slots).acquire() else { return Ok(()) };
-            permit.forget();
-            let slot = Slot(slots.clone());
+            let slot = Slot::of(permit, slots);
             match listener.accept(&self.ctx) {
                 Ok((stream, addr)) => {
                     pause = FIRST_PAUSE;
@@ -461,10 +575,10 @@ impl Server {
         S: 'static,
         B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
     {
-        let phases = Phases::new(self.limits);
+        let phases = Phases::new(self.limits, self.ctx.clone());
         let io = Watched { io, phases: phases.clone() };
-        let service = Reporting { service, phases: phases.clone() };
-        let (ends, phases) = (Ends { graceful: &self.ctx, now }, phases.as_deref());
+        let service = Requests { service, phases: phases.clone(), rules: self.rules.clone() };
+        let (ends, phases) = (Ends { graceful: &self.ctx, now }, &*phases);
         match &self.protocol {
             Protocol::Auto(builder) => {
                 connection::run(builder.serve_connection_with_upgrades(io, service), &ends, phases)
@@ -518,8 +632,22 @@ pub fn downcast<T: Socket>(upgraded: Upgraded) -> Result<(Arc<Pollable<T>>, Vec<
     Ok((stream, [&behind[..], &ahead].concat()))
 }
 
-/// The place of one connection, which the next one gets when it is dropped.
+/// The place of a connection or of a request, which the next one gets when it is dropped.
 struct Slot(Arc<Semaphore>);
+
+impl Slot {
+    /// The place of a permit.
+    fn of(permit: SemaphorePermit<'_>, slots: &Arc<Semaphore>) -> Self {
+        permit.forget();
+        Slot(slots.clone())
+    }
+
+    /// Waits for a place.
+    fn take(slots: Arc<Semaphore>) -> Self {
+        slots.acquire().forget();
+        Slot(slots)
+    }
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {

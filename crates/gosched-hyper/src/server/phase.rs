@@ -2,22 +2,17 @@
 //! is idle.
 
 use std::io;
-use std::mem::replace;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use gosched::time;
-use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
+use gosched::{context, time};
+use hyper::Version;
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper::service::Service;
-use hyper::{Request, Response, Version};
-use pin_project_lite::pin_project;
 
 use crate::BoxError;
-use crate::drive::lock;
 use crate::timer::Alarm;
 
 /// The time limits of a connection's phases.
@@ -30,20 +25,21 @@ pub(super) struct Limits {
 /// The phases of one connection, which its socket and its service report.
 pub(super) struct Phases {
     limits: Limits,
-    state: Mutex<State>,
+    /// `BEGUN`, `IN_HEADER` and `MULTIPLEXED`, and `REQUEST` for each request that isn't answered
+    /// yet. The connection's task changes everything. The end of a request takes away one and sets
+    /// `BEGUN`, anywhere. A word tells of nothing else, so every access is relaxed.
+    state: AtomicUsize,
+    /// Once it has ended, answers close their connection.
+    graceful: context::Context,
 }
 
-#[derive(Clone, Copy)]
-struct State {
-    /// The number of requests that aren't answered yet.
-    requests: usize,
-    /// With no requests: whether a part of a request's head may have come.
-    in_header: bool,
-    /// Whether it is HTTP/2: then bytes needn't be those of a request.
-    multiplexed: bool,
-    /// Whether a phase has begun since the clock was read.
-    begun: bool,
-}
+/// Whether a phase has begun since the clock was read.
+const BEGUN: usize = 1;
+/// With no requests: whether a part of a request's head may have come.
+const IN_HEADER: usize = 2;
+/// Whether it is HTTP/2: then bytes needn't be those of a request.
+const MULTIPLEXED: usize = 4;
+const REQUEST: usize = 8;
 
 /// The clock of the phases, which the connection's task has.
 #[derive(Default)]
@@ -71,25 +67,23 @@ impl From<Late> for BoxError {
 }
 
 impl Phases {
-    /// The phases of a new connection. None if nothing is limited.
-    pub(super) fn new(limits: Limits) -> Option<Arc<Self>> {
-        (limits.header.is_some() || limits.idle.is_some()).then(|| {
-            let state = State { requests: 0, in_header: true, multiplexed: false, begun: true };
-            Arc::new(Phases { limits, state: Mutex::new(state) })
-        })
+    /// The phases of a new connection.
+    pub(super) fn new(limits: Limits, graceful: context::Context) -> Arc<Self> {
+        Arc::new(Phases { limits, state: AtomicUsize::new(BEGUN | IN_HEADER), graceful })
     }
 
     /// Is ready if the present phase has taken too long. Otherwise the clock wakes the task then.
     pub(super) fn poll(&self, clock: &mut Clock, context: &Context<'_>) -> Poll<Late> {
-        let mut state = lock(&self.state);
-        let (begun, State { requests, in_header, .. }) = (replace(&mut state.begun, false), *state);
-        drop(state);
-        let (limit, late) = match (requests, in_header) {
-            (0, true) => (self.limits.header, Late::Header),
-            (0, false) => (self.limits.idle, Late::Idle),
+        let mut state = self.state.load(Ordering::Relaxed);
+        if state & BEGUN != 0 {
+            state = self.state.fetch_and(!BEGUN, Ordering::Relaxed);
+        }
+        let (limit, late) = match (state / REQUEST, state & IN_HEADER) {
+            (0, 0) => (self.limits.idle, Late::Idle),
+            (0, _) => (self.limits.header, Late::Header),
             _ => (None, Late::Idle),
         };
-        if begun {
+        if state & BEGUN != 0 {
             clock.deadline = limit.and_then(|limit| time::now().checked_add(limit));
         }
         match clock.deadline {
@@ -100,40 +94,49 @@ impl Phases {
 
     /// Begins the limit of an idle connection anew.
     pub(super) fn begin_idle(&self) {
-        lock(&self.state).begun = true;
+        self.state.fetch_or(BEGUN, Ordering::Relaxed);
     }
 
     fn bytes_came(&self) {
-        let mut state = lock(&self.state);
-        if state.requests == 0 && !state.in_header && !state.multiplexed {
-            (state.in_header, state.begun) = (true, true);
+        let state = self.state.load(Ordering::Relaxed);
+        if state & (IN_HEADER | MULTIPLEXED) == 0 && state < REQUEST {
+            self.state.fetch_or(IN_HEADER | BEGUN, Ordering::Relaxed);
         }
     }
 
-    fn request_came(self: &Arc<Self>, version: Version) -> Answering {
-        let mut state = lock(&self.state);
-        state.requests += 1;
-        (state.in_header, state.begun) = (false, true);
-        state.multiplexed |= version == Version::HTTP_2;
+    pub(super) fn request_came(self: &Arc<Self>, version: Version) -> Answering {
+        let multiplexed = if version == Version::HTTP_2 { MULTIPLEXED } else { 0 };
+        self.change(|state| (state + REQUEST) & !IN_HEADER | BEGUN | multiplexed);
         Answering(self.clone())
+    }
+
+    fn change(&self, change: impl Fn(usize) -> usize) {
+        let changed =
+            self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| Some(change(state)));
+        debug_assert!(changed.is_ok());
     }
 }
 
 /// Lives until a request is answered.
 pub(super) struct Answering(Arc<Phases>);
 
+impl Answering {
+    /// Whether the answer is to close its connection.
+    pub(super) fn closes(&self) -> bool {
+        self.0.graceful.err().is_some()
+    }
+}
+
 impl Drop for Answering {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
-        state.requests -= 1;
-        state.begun = true;
+        self.0.change(|state| (state - REQUEST) | BEGUN);
     }
 }
 
 /// A socket that reports that bytes have come.
 pub(super) struct Watched<I> {
     pub(super) io: I,
-    pub(super) phases: Option<Arc<Phases>>,
+    pub(super) phases: Arc<Phases>,
 }
 
 impl<I: Read + Unpin> Read for Watched<I> {
@@ -143,8 +146,8 @@ impl<I: Read + Unpin> Read for Watched<I> {
         buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.io).poll_read(context, buf);
-        if let (Some(phases), Poll::Ready(Ok(()))) = (&self.phases, &result) {
-            phases.bytes_came();
+        if matches!(result, Poll::Ready(Ok(()))) {
+            self.phases.bytes_came();
         }
         result
     }
@@ -177,78 +180,5 @@ impl<I: Write + Unpin> Write for Watched<I> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.io).poll_shutdown(context)
-    }
-}
-
-/// A service that reports its requests.
-pub(super) struct Reporting<S> {
-    pub(super) service: S,
-    pub(super) phases: Option<Arc<Phases>>,
-}
-
-impl<S, B> Service<Request<Incoming>> for Reporting<S>
-where
-    S: Service<Request<Incoming>, Response = Response<B>>,
-{
-    type Response = Response<Answer<B>>;
-    type Error = S::Error;
-    type Future = Answers<S::Future>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let answering = self.phases.as_ref().map(|phases| phases.request_came(request.version()));
-        Answers { future: self.service.call(request), answering }
-    }
-}
-
-pin_project! {
-    /// The future of an answer.
-    pub(super) struct Answers<F> {
-        #[pin]
-        future: F,
-        answering: Option<Answering>,
-    }
-}
-
-impl<F, B, E> Future for Answers<F>
-where
-    F: Future<Output = Result<Response<B>, E>>,
-{
-    type Output = Result<Response<Answer<B>>, E>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        this.future.poll(context).map_ok(|response| {
-            let answering = this.answering.take();
-            response.map(|body| Answer { body, _answering: answering })
-        })
-    }
-}
-
-pin_project! {
-    /// The body of an answer, which is answered when hyper has dropped it.
-    pub(super) struct Answer<B> {
-        #[pin]
-        body: B,
-        _answering: Option<Answering>,
-    }
-}
-
-impl<B: Body> Body for Answer<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.project().body.poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

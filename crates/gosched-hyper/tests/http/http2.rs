@@ -18,7 +18,7 @@ use hyper::{Request, Response};
 use crate::serve;
 
 /// Connects, and runs the connection.
-fn connect(stream: TcpStream) -> SendRequest<Full<Bytes>> {
+pub(crate) fn connect(stream: TcpStream) -> SendRequest<Full<Bytes>> {
     block_on(async {
         let builder = http2::Builder::new(GoschedExecutor::new());
         let (sender, connection) = builder.handshake(GoschedIo::new(stream)).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write, read_to_string};
 use std::time::Duration;
 
 use gosched::chan::unbounded;
@@ -57,10 +57,11 @@ fn requests_that_have_come_are_answered() {
         for _ in 0..2 {
             go_on.send(()).unwrap();
         }
-        assert_eq!(answer(&mut busy), "/thread");
-        assert_eq!(answer(&mut async_busy), "/future");
-        wait_for_end(&mut busy);
-        wait_for_end(&mut async_busy);
+        for (stream, path) in [(&mut busy, "/thread"), (&mut async_busy, "/future")] {
+            let answer = read_to_string(stream).unwrap();
+            assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+            assert!(answer.ends_with(path), "{answer}");
+        }
         server.serve.join().unwrap().unwrap();
     });
 }

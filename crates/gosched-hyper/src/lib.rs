@@ -32,15 +32,27 @@
 //!
 //! # What differs from tokio
 //!
-//! - A handler that waits as goroutines do isn't dropped when its client has gone: nothing polls the
-//!   connection meanwhile. A handler that waits in a future is dropped, as with tokio.
-//! - For the same reason a handler or a layer of HTTP/1 must not wait for the request's body as
-//!   goroutines do, for instance by a `block_on` of the next layer: nothing would read the body.
-//!   `.await` it, and put a `time::timeout` around what comes after.
+//! - The goroutine of a connection of HTTP/1 runs its handlers, which costs least. While a handler
+//!   waits as goroutines do, nothing polls the connection. So the handler isn't dropped when its
+//!   client has gone. A handler that waits in a future is dropped, as with tokio.
+//! - For the same reason neither a handler nor a layer may wait for the request's body as goroutines
+//!   do, for instance by a `block_on` of the next layer: `.await` it.
+//! - `Server::goroutine_per_request`, `Server::request_timeout` and `Server::max_requests` give each
+//!   handler a goroutine of its own. Neither limit holds then. In HTTP/2 each request has a
+//!   goroutine anyway.
 //! - Futures that need tokio itself, such as `tokio::time::sleep` or tower-http's `TimeoutLayer`, need
 //!   [gosched's feature `tokio`](https://docs.rs/gosched/latest/gosched/tokio/index.html), too.
 //! - axum's features `tokio` and `ws` need a tokio runtime. With `default-features = false` and what
 //!   else you use, axum builds without. gosched-tungstenite's `upgrade` is in place of `ws`.
+//!
+//! # gRPC
+//!
+//! tonic's services and clients need no tokio runtime without its feature `transport`:
+//! `tower(Routes::new(service).into_axum_router())` is what `server::serve` serves, and
+//! `tonic::client::Grpc::with_origin` takes a `client::Client` that was built with `http2_only`. A
+//! request's `grpc-timeout` is read by tonic's `transport` only. Here `Server::request_timeout`
+//! limits requests, and the client sees the status `Unavailable`. The example `grpc_fan_out` has
+//! both sides.
 //!
 //! # TLS
 //!
@@ -54,6 +66,7 @@
 // | `server/mod.rs` | `serve`, `Server`: accepting, limits, shutdown |
 // | `server/connection.rs` | one connection, and what ends it |
 // | `server/phase.rs` | the time limits of a connection |
+// | `server/request.rs` | one request: its goroutine, its limits, its answer |
 // | `server/listener.rs` | what connections come from |
 // | `client.rs` | the client's connector |
 // | `tower.rs` | tower's services |

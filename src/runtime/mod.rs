@@ -162,13 +162,14 @@ pub(crate) use base::this::{
     acquirem, any_code_may_run, curg, goroutine, in_system_call, on_goroutine, releasem, started, this_m,
     whoami, with_room,
 };
+pub(crate) use chan::block::Block;
 pub(crate) use chan::future::{
     Waiting, Woken, enqueue_future, give_back, leave_future, poll_future, release_future, wake_future,
 };
 pub(crate) use chan::grow::makechan_growing;
 pub(crate) use chan::make::{MAX_ALIGN, closechan, freechan, makechan};
 pub(crate) use chan::observe::{Awaited, selectready};
-pub(crate) use chan::ops::{Block, chancap, chanlen, chanrecv, chansend, chansend_unwoken, is_closed};
+pub(crate) use chan::ops::{chancap, chanlen, chanrecv, chansend, chansend_unwoken, is_closed};
 pub(crate) use chan::select::{How, block, selectgo, selectgo1};
 pub(crate) use chan::timer_chan::{Feeds, cancel_chan, make_timer_chan, set_chan};
 pub(crate) use data::atomic;

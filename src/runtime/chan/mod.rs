@@ -21,6 +21,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `make.rs` | `makechan`, `closechan`; freeing one, and the pool where channels come from |
+//! | `block.rs` | `Block`: whether an operation waits; how an abort ends the wait |
 //! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit`; `chanbuf`, `full`, `empty`, `chanlen`, `chancap` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |
@@ -29,6 +30,7 @@
 //! | `grow.rs` | channels whose buffer grows: a send never waits |
 //! | `timer_chan.rs` | channels that a timer feeds: `sendTime`, `maybeRunChan` |
 
+pub(super) mod block;
 pub(super) mod future;
 pub(super) mod grow;
 pub(super) mod make;

@@ -30,10 +30,9 @@ use crossbeam_utils::CachePadded;
 
 use crate::runtime::arch::tsan;
 use crate::runtime::base::this::{getm, whoami};
-use crate::runtime::chan::ops::{Block, park_forever};
+use crate::runtime::chan::block::{Block, leave_channels, park_forever};
 use crate::runtime::chan::select::{
-    How, Scase, begin_select, channel, is_ready, leave_channels, order_by_strategy, sellock, selparkcommit,
-    selunlock,
+    How, Scase, begin_select, channel, is_ready, order_by_strategy, sellock, selparkcommit, selunlock,
 };
 use crate::runtime::chan::waitq::win_select;
 use crate::runtime::data::atomic::Ordering;

@@ -9,70 +9,26 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::{getg, tsan};
+use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::this::{Held, goroutine, whoami};
+use crate::runtime::base::this::{Held, whoami};
+use crate::runtime::chan::block::{Block, leave_channel, park_forever};
 use crate::runtime::chan::future::{Woken, end_future_wait, wake_future};
 use crate::runtime::chan::grow::{make_room, shrink};
 use crate::runtime::chan::observe::{observedparkcommit, ready_any, take_any_observers};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::cell::Cell;
-use crate::runtime::data::ext::LeaveWait;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{CLOSED, FED, GROWS, Hchan, OBSERVED, Type, Waitq};
 use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::aborted::has_no_values;
-use crate::runtime::g::extent::can_be_aborted;
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog_here};
-use crate::runtime::lock::mutex::lock_ranked;
-use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::{lock_on, unlock, unlock_and_hold, unlock_on};
 use crate::runtime::prof::contention::{Wait, released};
-use crate::runtime::sched::abort::until_aborted;
 use crate::runtime::sched::exploration::point;
-use crate::runtime::sched::park::{gopark, gopark_on};
-use crate::runtime::sched::ready::{goready, ready_on};
-
-/// Whether a channel's operation waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Block {
-    No,
-    Yes,
-    /// Until there is a result, or the goroutine is aborted.
-    UntilAborted,
-    /// As `UntilAborted`. But not on a goroutine that may be in a run, whose end is to end the
-    /// wait, or that was aborted: the face finds out.
-    UnlessInRun,
-}
-
-impl Block {
-    /// Whether `gp`, which runs here and may wait, does.
-    #[inline(always)]
-    pub(super) fn waits(self, gp: &G) -> bool {
-        has_no_values(gp) || self != Block::UnlessInRun
-    }
-
-    /// A wait that an abort may end, if it may end one here.
-    pub(crate) fn until_end() -> Self {
-        if getg().is_some_and(can_be_aborted) { Block::UntilAborted } else { Block::Yes }
-    }
-
-    /// The way out of a wait, if an abort ends it.
-    #[inline(always)]
-    pub(super) fn leave(self, leave: LeaveWait) -> Option<LeaveWait> {
-        (self as u8 >= Block::UntilAborted as u8).then_some(leave)
-    }
-}
-
-impl From<bool> for Block {
-    #[inline(always)]
-    fn from(block: bool) -> Self {
-        if block { Block::Yes } else { Block::No }
-    }
-}
+use crate::runtime::sched::park::gopark_on;
+use crate::runtime::sched::ready::ready_on;
 
 /// How a send ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,54 +286,6 @@ unsafe fn recv_locked<const OBSERVED: bool>(
         return Received::Done;
     }
     if c.is_closed() { Received::Closed } else { Received::Empty }
-}
-
-/// Parks until an abort ends that.
-///
-/// # Safety
-/// Called on a goroutine.
-#[cold]
-pub(super) unsafe fn park_forever(block: Block, reason: WaitReason) {
-    const PARKED: u32 = 1;
-    const GAVE_UP: u32 = 2;
-
-    /// # Safety
-    /// `state` is the word of the goroutine that parks.
-    unsafe extern "C" fn commit(_gp: *mut G, state: *mut c_void) -> bool {
-        // SAFETY: it is on the goroutine's stack, and stays until the goroutine goes on.
-        unsafe { &*state.cast::<AtomicU32>() }.swap(PARKED, Ordering::AcqRel) != GAVE_UP
-    }
-
-    let (gp, _) = goroutine();
-    let state = AtomicU32::new(0);
-    let arg = ptr::from_ref(&state).cast_mut().cast();
-    // SAFETY: on a goroutine. commit touches only the word, and only give_up makes the goroutine
-    // ready, once, and after commit.
-    let park = || unsafe { gopark(Some(commit), arg, reason, TraceBlockReason::Forever, 2) };
-    if block == Block::Yes {
-        return park();
-    }
-    let give_up = || (state.swap(GAVE_UP, Ordering::AcqRel) == PARKED).then_some(|| goready(gp));
-    // SAFETY: the word stays while give_up may be called, and `gp` stays in its wait until it is
-    // woken.
-    unsafe { until_aborted(gp, &give_up, park) }
-}
-
-/// Takes `gp` out of the queue of a channel: a [`LeaveWait`].
-fn leave_channel(gp: &'static G) -> bool {
-    // In a later wait it is in no queue, or in those of a select that doesn't end.
-    let Some(sg) = gp.waiting.get().filter(|sg| !sg.is_select.get()) else { return false };
-    // SAFETY: the waiting operation keeps the channel.
-    let c = unsafe { &*sg.c.get() };
-    lock_ranked(&c.lock, LockRank::HCHAN_LEAF);
-    let q = if gp.waitreason.get() == WaitReason::ChanSend { &c.sendq } else { &c.recvq };
-    let left = q.dequeue_sudo_g(sg);
-    if left {
-        sg.success.set(false);
-        sg.elem.store(ptr::null_mut(), Ordering::Relaxed);
-    }
-    unlock(&c.lock);
-    left
 }
 
 /// With `OBSERVED`, takes the observers of `c` that wait to send, or to receive. The lock is held.

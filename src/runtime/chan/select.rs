@@ -14,19 +14,16 @@ use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
+use crate::runtime::chan::block::{Block, leave_channels, park_forever};
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::grow::shrink;
 use crate::runtime::chan::observe::{observedparkcommit, ready_any, take_any_observers, take_observers};
-use crate::runtime::chan::ops::{
-    Block, Sent, bufrecv, bufsend, chansend, park_forever, received_nothing, recv, send,
-};
+use crate::runtime::chan::ops::{Sent, bufrecv, bufsend, chansend, received_nothing, recv, send};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{FED, GROWS, Hchan};
 use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
-use crate::runtime::lock::mutex::lock_ranked;
-use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::exploration::{chooses, point, value};
@@ -284,19 +281,6 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         wait.end(releasetime);
         chosen
     }
-}
-
-/// Wins the right to wake `gp` from a select: see [`LeaveWait`](crate::runtime2::LeaveWait).
-pub(super) fn leave_channels(gp: &'static G) -> bool {
-    // In another wait it is in no select, or in one that doesn't end.
-    let Some(sg) = gp.waiting.get().filter(|sg| sg.is_select.get()) else { return false };
-    // SAFETY: the waiting operation keeps the channels.
-    let c = unsafe { &*sg.c.get() };
-    // The park holds the lock until the goroutine is off its stack.
-    lock_ranked(&c.lock, LockRank::HCHAN_LEAF);
-    unlock(&c.lock);
-    // As in `win_select`.
-    gp.select_done.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 /// Begins a select: returns the cases that have channels, in the order in which to look at them,

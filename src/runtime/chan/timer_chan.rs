@@ -17,9 +17,10 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::runtime::base::this::with_room;
+use crate::runtime::chan::block::Block;
 use crate::runtime::chan::future::{Woken, wake_future};
 use crate::runtime::chan::make::{makechan, timer_of};
-use crate::runtime::chan::ops::{Block, Received, chanrecv, chansend_and};
+use crate::runtime::chan::ops::{Received, chanrecv, chansend_and};
 use crate::runtime::data::hchan::{EXPLORED, FED, Hchan, Type};
 use crate::runtime::data::timer::Timer;
 use crate::runtime::explore::clock::{instant_of, now, timers_p};

@@ -102,8 +102,8 @@ fn while_it_stays(gp: &'static G, f: impl Fn(&'static G) -> bool) -> bool {
     }
 }
 
-/// Ends the wait of `gp` if `gp` was aborted and waits. Called when an abort may have come too early
-/// to do this, or may have found the scan bit set.
+/// Ends the wait of `gp` if `gp` was aborted and waits. Called where an abort may have come too
+/// early to do this, or may have found the scan bit set.
 #[inline(always)]
 pub(in crate::runtime) fn end_wait_if_aborted(gp: &'static G) {
     if is_aborted(gp) {

@@ -1,6 +1,8 @@
 //! Futures that wait at a channel, its observers, and its queues, as they ship; and a channel of
 //! numbers with room for one value or none.
 
+#[path = "../../../../../src/runtime/chan/block.rs"]
+pub(crate) mod block;
 #[path = "../../../../../src/runtime/chan/future.rs"]
 pub(crate) mod future;
 mod models_future;
@@ -40,7 +42,7 @@ pub(crate) mod select {
     use std::ptr::{self, NonNull};
     use std::sync::atomic::Ordering;
 
-    use crate::runtime::chan::ops::Block;
+    use crate::runtime::chan::block::Block;
     use crate::runtime::data::hchan::Hchan;
     use crate::runtime::data::runtime2::{G, M};
     use crate::runtime::lock::{lock, unlock};
@@ -50,19 +52,14 @@ pub(crate) mod select {
         pub(crate) c: Option<NonNull<Hchan>>,
     }
 
-    /// Waits, and looks at the cases in order.
     #[derive(Clone, Copy)]
-    pub(crate) struct How;
-
-    impl How {
-        pub(crate) fn in_order(self) -> bool {
-            true
-        }
-
-        pub(crate) fn block(self) -> Block {
-            Block::Yes
-        }
+    pub(crate) struct How {
+        pub(crate) block: Block,
+        pub(crate) in_order: bool,
     }
+
+    /// Waits, and looks at the cases in order.
+    pub(crate) const WAIT: How = How { block: Block::Yes, in_order: true };
 
     impl Hchan {
         pub(crate) fn sortkey(&self) -> usize {
@@ -144,20 +141,7 @@ pub(crate) mod ops {
     use crate::runtime::base::this::Held;
     use crate::runtime::chan::future::{Woken, end_future_wait};
     use crate::runtime::data::hchan::Hchan;
-    use crate::runtime::data::runtime2::{G, M, Sudog};
-
-    /// Whether an operation waits.
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Block {
-        No,
-        Yes,
-    }
-
-    impl Block {
-        pub(crate) fn waits(self, _: &G) -> bool {
-            self == Block::Yes
-        }
-    }
+    use crate::runtime::data::runtime2::{M, Sudog};
 
     /// The place of the value. Used with the lock held.
     pub(crate) fn buffer(c: &Hchan) -> &Cell<u32> {

@@ -16,7 +16,7 @@ use crate::runtime::chan::observe::{
     Awaited, observedparkcommit, ready_all, ready_any, selectready, take_all_observers, take_any_observers,
 };
 use crate::runtime::chan::ops::buffer;
-use crate::runtime::chan::select::{How, Scase, selparkcommit};
+use crate::runtime::chan::select::{Scase, WAIT, selparkcommit};
 use crate::runtime::data::atomic::{Ordering, check};
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{CLOSED, Hchan};
@@ -37,13 +37,13 @@ fn become_goroutine() {
 fn wait_to_receive(channels: &[&Shared<Hchan>]) -> usize {
     let scases: Vec<Scase> = channels.iter().map(|c| Scase { c: Some(c.get()) }).collect();
     // SAFETY: channels aren't freed here.
-    unsafe { selectready(&scases, &mut vec![0; 2 * scases.len()], 0, Awaited::Send, How) }.unwrap()
+    unsafe { selectready(&scases, &mut vec![0; 2 * scases.len()], 0, Awaited::Send, WAIT) }.unwrap()
 }
 
 /// Waits until there is room in the channel, or until it is closed.
 fn wait_for(first: Awaited, c: &Shared<Hchan>) {
     // SAFETY: channels aren't freed here.
-    assert_eq!(unsafe { selectready(&[Scase { c: Some(c.get()) }], &mut [0; 2], 1, first, How) }, Some(0));
+    assert_eq!(unsafe { selectready(&[Scase { c: Some(c.get()) }], &mut [0; 2], 1, first, WAIT) }, Some(0));
 }
 
 /// Puts a value into the buffer, which has room. (`send_locked`.)

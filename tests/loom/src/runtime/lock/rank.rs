@@ -40,6 +40,7 @@ pub(crate) struct LockRank;
 
 impl LockRank {
     pub(crate) const FUTEX: LockRank = LockRank;
+    pub(crate) const HCHAN_LEAF: LockRank = LockRank;
     pub(crate) const STD_DESC: LockRank = LockRank;
     pub(crate) const TIMERS: LockRank = LockRank;
     pub(crate) const TIMER_SEND: LockRank = LockRank;

@@ -160,7 +160,7 @@ fn claim(fd: RawFd, claimed: bool) {
 /// goroutines can't be made ready, ends no wait, as for a close that isn't seen.
 pub(super) fn before_close(fd: RawFd) {
     let Some(entry) = used_entry(fd) else { return };
-    entry.word.forget();
+    entry.word.end();
     if !may_ready() {
         return;
     }
@@ -208,7 +208,7 @@ pub(super) fn may_have_changed(fd: RawFd) {
 /// Notes that the number's description has other numbers, too.
 pub(super) fn is_shared(fd: RawFd) {
     if let Some(entry) = entry_to_note(fd) {
-        entry.word.forget();
+        entry.word.share();
     }
 }
 

@@ -113,6 +113,7 @@ fn read_into(fd: RawFd, buffers: &[iovec], plain: &dyn Fn() -> isize) -> isize {
         }
         Kind::File => hand_on(plain),
         Kind::Fifo => in_kernel(plain),
+        Kind::NonBlocking => plain(),
         Kind::Unknown | Kind::PolledFirst => operation.polled_first(plain),
     }
 }
@@ -231,6 +232,7 @@ fn write_from(fd: RawFd, buffers: &[iovec], plain: &dyn Fn(usize) -> isize) -> i
         }
         Kind::File => hand_on(&|| plain(0)),
         Kind::Fifo => in_kernel(&|| plain(0)),
+        Kind::NonBlocking => plain(0),
         // As a rule, a descriptor that is ready takes a page. A larger write may block its thread.
         Kind::Unknown | Kind::PolledFirst => operation.polled_first(&|| plain(0)),
     }

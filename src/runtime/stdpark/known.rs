@@ -22,6 +22,11 @@
 //! - **A wait notices unseen changes after a second or two**: system calls made by an instruction,
 //!   changes by a child. The wait then begins anew, and asks (`watch.rs`).
 //!
+//! The word also remembers that an `eventfd`, a `timerfd` or the like is in non-blocking mode. A
+//! call there never waits, so it is made as the program has made it. The word forgets the mode when
+//! a call may have changed it, and remembers none if the description has several numbers. After a
+//! change that isn't seen, a call that has to wait blocks its thread, as other system calls do.
+//!
 //! `loom` checks this file (`tests/loom`).
 
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
@@ -31,8 +36,12 @@ const OWN: u32 = 1;
 /// A wait has found no settings.
 const ASKED: u32 = 2;
 const KNOWN: u32 = 4;
+/// The description is in non-blocking mode.
+const NONBLOCKING: u32 = 8;
+/// Other numbers have the description, too.
+const SHARED: u32 = 16;
 /// The unit of the count in the other bits.
-const STEP: u32 = 8;
+const STEP: u32 = 32;
 
 /// The knowledge about a number's description. All zero, nothing is known.
 pub(super) struct Word(AtomicU32);
@@ -54,6 +63,12 @@ impl Look {
     /// Whether a wait has found no settings.
     pub(super) fn was_asked(self) -> bool {
         self.0 & ASKED != 0
+    }
+
+    /// Whether the description was found in non-blocking mode, and no call was seen that may have
+    /// changed that.
+    pub(super) fn is_nonblocking(self) -> bool {
+        self.0 & NONBLOCKING != 0
     }
 }
 
@@ -88,20 +103,35 @@ impl Word {
         self.change(0, OWN);
     }
 
-    /// Makes the next waits ask again, as there may be settings by now.
-    pub(super) fn ask_again(&self) {
-        self.change(OWN, 0);
+    /// Notes that the number is about to lose its description.
+    pub(super) fn end(&self) {
+        self.change(0, 0);
     }
 
-    /// Notes that the socket can't be known: other numbers have the description, too, or there are
-    /// settings, or the number is about to get another description, or a `PollDesc` has it.
+    /// Makes the next waits ask again, as there may be settings by now.
+    pub(super) fn ask_again(&self) {
+        self.change(OWN | SHARED, 0);
+    }
+
+    /// Notes that the socket can't be known: there are settings, or a `PollDesc` has the number.
     pub(super) fn forget(&self) {
-        self.change(0, 0);
+        self.change(SHARED, 0);
+    }
+
+    /// Notes that other numbers have the description, too.
+    pub(super) fn share(&self) {
+        self.change(0, SHARED);
     }
 
     /// Notes that a wait has found no settings, if nothing has happened since the look.
     pub(super) fn note_asked(&self, look: Look) {
         self.set(look, ASKED);
+    }
+
+    /// Notes that the description was in non-blocking mode, unless something has happened since the
+    /// look, or other numbers have the description. Returns whether that is noted.
+    pub(super) fn note_nonblocking(&self, look: Look) -> bool {
+        look.0 & SHARED == 0 && self.set(look, NONBLOCKING)
     }
 
     /// Makes the socket known, unless something has happened since the look, and returns whether it

@@ -31,7 +31,7 @@
 //! | `time.rs` | sleeps and yields; the time and random numbers of an exploration |
 //! | `descriptors.rs` | the table of descriptors: waits, events, closes |
 //! | `entry.rs` | one descriptor's list of waits; a goroutine's wait, and how it ends |
-//! | `known.rs` | sockets whose waits ask nothing, and arm nothing |
+//! | `known.rs` | sockets whose waits ask nothing, and arm nothing; descriptors whose mode is known |
 //! | `watch.rs` | a wait at a known socket begins anew after a while |
 //! | `operation.rs` | a call on a descriptor, tried until the descriptor is ready; what the kernel says about a description |
 //! | `socket.rs` | receive, send, accept, connect |

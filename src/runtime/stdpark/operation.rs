@@ -2,7 +2,8 @@
 //! become ready.
 //!
 //! No flag of a description is changed, as other processes may share it: each call says for itself
-//! that it doesn't wait (`MSG_DONTWAIT`, `RWF_NOWAIT`), or the descriptor is polled first. A call
+//! that it doesn't wait (`MSG_DONTWAIT`, `RWF_NOWAIT`), or the descriptor is polled first. An
+//! `eventfd` or the like that the program has set to non-blocking mode needs neither. A call
 //! that finds its descriptor ready costs no other system call. Otherwise the operation asks, before
 //! its first wait, what the program has set: `O_NONBLOCK`, and a socket's own timeout. At a known
 //! socket it asks nothing (`known.rs`).
@@ -77,6 +78,11 @@ impl What {
     }
 }
 
+/// The sort of file of an `eventfd`, a `timerfd`, a `signalfd`, an `inotify` instance and the like:
+/// files without a name, which few other processes have. (A terminal, for example, is shared with
+/// many, and any of them may change its mode.)
+const NO_SORT: libc::mode_t = 0;
+
 /// How long a write waits before it is tried again, in nanoseconds: see [`is_of_unix`].
 const TRIES_AGAIN: i64 = 1_000_000_000;
 
@@ -138,6 +144,9 @@ impl Operation {
     }
 
     pub(super) fn kind(&self) -> Kind {
+        if self.looked.is_nonblocking() {
+            return Kind::NonBlocking;
+        }
         match Kind::of_number(self.entry.kind.load(Ordering::Relaxed)) {
             Kind::Unknown => self.find_kind(),
             kind => kind,
@@ -147,7 +156,11 @@ impl Operation {
     #[cold]
     fn find_kind(&self) -> Kind {
         let Some(mode) = mode_of(self.fd) else { return Kind::File };
-        let kind = match mode & libc::S_IFMT {
+        let sort = mode & libc::S_IFMT;
+        if sort == NO_SORT && is_nonblocking(self.fd) && self.entry.word.note_nonblocking(self.looked) {
+            return Kind::NonBlocking;
+        }
+        let kind = match sort {
             libc::S_IFSOCK if option_of(self.fd, libc::SO_TYPE) != Some(libc::SOCK_SEQPACKET) => Kind::Socket,
             libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK => Kind::File,
             libc::S_IFIFO if !is_of_pipefs(self.fd) => Kind::Fifo,
@@ -445,10 +458,13 @@ pub(super) enum Kind {
     Unknown,
     /// A socket, except a socket of packets in order, where each `write` ends a record.
     Socket,
-    /// `RWF_NOWAIT` works, as far as we know: a pipe, an `eventfd`.
+    /// `RWF_NOWAIT` works, as far as we know: a pipe, for example.
     Stream,
-    /// `RWF_NOWAIT` doesn't work, so the descriptor is polled first: a terminal, for example.
+    /// `RWF_NOWAIT` doesn't work, so the descriptor is polled first: a terminal, or an `eventfd`,
+    /// which has it for reads only.
     PolledFirst,
+    /// Of no sort, and in non-blocking mode: no call waits. The entry's word says so, not its kind.
+    NonBlocking,
     /// A pipe that has a name. A read doesn't wait for a first writer, and the kernel doesn't
     /// report that there is none.
     Fifo,

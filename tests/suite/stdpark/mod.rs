@@ -11,6 +11,7 @@ mod known;
 mod ledger;
 mod locks;
 mod long_calls;
+mod modes;
 mod odd_calls;
 mod polls;
 mod sockets;
@@ -32,6 +33,7 @@ pub const TESTS: &[&[Test]] = &[
     ledger::TESTS,
     locks::TESTS,
     long_calls::TESTS,
+    modes::TESTS,
     odd_calls::TESTS,
     polls::TESTS,
     sockets::TESTS,

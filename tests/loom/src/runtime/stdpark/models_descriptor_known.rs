@@ -1,8 +1,11 @@
 //! Known sockets: no change is lost, although no wait arms the registration.
 
+use std::sync::Arc;
+
 use libc::{EPOLLHUP, EPOLLOUT};
 use loom::thread;
 
+use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::kernel::{arms, becomes_ready, new_description, set_number, until_armed, write};
 use crate::runtime::netpoll::epoll::{close_poll_desc, open_poll_desc};
 use crate::runtime::stdpark::descriptors::renew_waits;
@@ -185,13 +188,52 @@ fn a_change_beside_the_first_wait() {
 fn a_change_after_the_question() {
     check_numbers(0, || {
         let word = word(0);
-        for change in [Word::ask_again, Word::count_event, Word::forget, Word::begin] {
+        let changes = [Word::ask_again, Word::count_event, Word::forget, Word::share, Word::end, Word::begin];
+        for change in changes {
             word.begin();
             let look = word.look();
             change(word);
             assert!(!word.is_still(look));
             assert!(!word.make_known(look));
+            assert!(!word.note_nonblocking(look));
         }
+    });
+}
+
+/// A call changes the mode while another thread asks for it: the old mode isn't remembered.
+#[test]
+fn a_change_of_the_mode() {
+    check_numbers(3, || {
+        let nonblocking = Arc::new(AtomicU32::new(1));
+        let kernel_s = nonblocking.clone();
+        let other = thread::spawn(move || {
+            kernel_s.store(0, Ordering::Relaxed);
+            may_have_changed(0);
+        });
+        let word = word(0);
+        let look = word.look();
+        if nonblocking.load(Ordering::Relaxed) == 1 {
+            word.note_nonblocking(look);
+        }
+        other.join().unwrap();
+        assert!(!word.look().is_nonblocking());
+    });
+}
+
+/// The mode of a description that has two numbers isn't remembered, because a call on the other
+/// number may change it.
+#[test]
+fn a_mode_that_two_numbers_share() {
+    check_numbers(0, || {
+        let word = word(0);
+        word.share();
+        for change in [Word::ask_again, Word::count_event, Word::forget] {
+            change(word);
+            assert!(!word.note_nonblocking(word.look()));
+        }
+        word.end();
+        assert!(word.note_nonblocking(word.look()));
+        assert!(word.look().is_nonblocking());
     });
 }
 

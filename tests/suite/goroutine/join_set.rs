@@ -177,10 +177,12 @@ fn a_result_that_is_there_is_not_lost() {
     }
     run(|| {
         let ((ends, is_ending), (release, released)) = (bounded(0), bounded::<()>(0));
+        let (end, may_end) = bounded::<()>(0);
         let (ctx, cancel) = Context::background().with_cancel();
-        let joins = go(move || {
+        let joins = go_until_it_waits(move || {
             let mut set = JoinSet::new();
             set.go(move || {
+                may_end.recv().unwrap();
                 LAST.set(Some(Box::new(move || {
                     ends.send(()).unwrap();
                     let _ = released.recv();
@@ -190,8 +192,9 @@ fn a_result_that_is_there_is_not_lost() {
             });
             ctx.run(|| set.join_next().unwrap().unwrap())
         });
-        // The set knows of the result by now, and the goroutine hasn't ended.
+        end.send(()).unwrap();
         is_ending.recv().unwrap();
+        // `join_next` has waited, and been told. The goroutine hasn't ended.
         cancel.cancel();
         drop(release);
         assert_eq!(joins.join().unwrap(), Ok(7));

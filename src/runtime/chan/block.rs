@@ -1,20 +1,27 @@
-//! Whether an operation waits, and how an abort ends its wait (`sched/abort.rs`).
+//! Whether an operation waits, how a select waits, and how an abort ends a wait (`sched/abort.rs`).
 
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::runtime::arch::getg;
+use crate::runtime::arch::{getg, tsan};
+use crate::runtime::base::fatal::throw;
 use crate::runtime::base::this::goroutine;
+use crate::runtime::chan::observe::observedparkcommit;
+use crate::runtime::chan::select::{Scase, channel, selparkcommit};
 use crate::runtime::data::atomic::{AtomicU32, Ordering};
 use crate::runtime::data::ext::LeaveWait;
-use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::data::gqueue::GList;
+use crate::runtime::data::hchan::Hchan;
+use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, Unlockf, WaitReason};
 use crate::runtime::g::aborted::has_no_values;
 use crate::runtime::g::extent::can_be_aborted;
+use crate::runtime::g::sudog::acquire_sudog;
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
+use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::abort::until_aborted;
-use crate::runtime::sched::park::gopark;
+use crate::runtime::sched::park::{gopark, gopark_on};
 use crate::runtime::sched::ready::goready;
 
 /// Whether a channel's operation waits.
@@ -54,6 +61,72 @@ impl From<bool> for Block {
     fn from(block: bool) -> Self {
         if block { Block::Yes } else { Block::No }
     }
+}
+
+/// Makes a sudog of the running goroutine for each case, which `enter` puts where the goroutine is
+/// to be found. Its `waiting` list is in lock order. The channels are locked.
+///
+/// # Safety
+/// As [`sellock`].
+#[inline(always)]
+pub(super) unsafe fn enter_all(
+    gp: &'static G,
+    mp: &'static M,
+    scases: &[Scase],
+    lockorder: &[u16],
+    wait: Wait,
+    enter: impl Fn(&'static Sudog, u16, &Hchan),
+) {
+    if !gp.waiting.is_null() {
+        throw("gp.waiting != nil");
+    }
+    let mut last: Option<&'static Sudog> = None;
+    for &o in lockorder {
+        // SAFETY: the caller keeps the channels.
+        let c = unsafe { channel(scases, o) };
+        let sg = acquire_sudog(mp);
+        sg.g.set(Some(gp));
+        sg.is_select.set(true);
+        sg.releasetime.set(wait.releasetime());
+        sg.c.set(c);
+        match last {
+            None => gp.waiting.set(Some(sg)),
+            Some(last) => last.waitlink.set(Some(sg)),
+        }
+        last = Some(sg);
+        enter(sg, o, c);
+    }
+}
+
+/// Parks the running goroutine after [`enter_all`]. Once it is off its stack, unlocks the channels
+/// and makes the `observers` ready.
+///
+/// # Safety
+/// As [`sellock`]. The goroutine is where a thread finds it that ends its wait.
+#[inline(always)]
+pub(super) unsafe fn park_on_all(
+    gp: &'static G,
+    mp: &'static M,
+    scases: &[Scase],
+    lockorder: &[u16],
+    block: Block,
+    observers: &GList,
+) {
+    gp.param.store(ptr::null_mut(), Ordering::Relaxed);
+    gp.ext.leave.set(block.leave(leave_channels));
+    gp.parking_on_chan.store(true, Ordering::Relaxed);
+    let (commit, list) = if observers.empty() {
+        (selparkcommit as Unlockf, ptr::null_mut())
+    } else {
+        (observedparkcommit as Unlockf, ptr::from_ref(observers).cast_mut().cast())
+    };
+    // SAFETY: the caller keeps the channels. selparkcommit and observedparkcommit keep off the
+    // stack once a channel is unlocked, and return true.
+    unsafe {
+        lockorder.iter().for_each(|&o| tsan::release(&channel(scases, o).lock.key.locked));
+        gopark_on(gp, mp, Some(commit), list, WaitReason::Select, TraceBlockReason::Select, 1);
+    }
+    gp.active_stack_chans.set(false);
 }
 
 /// Takes `gp` out of the queue of a channel: a [`LeaveWait`].

@@ -21,7 +21,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `make.rs` | `makechan`, `closechan`; freeing one, and the pool where channels come from |
-//! | `block.rs` | `Block`: whether an operation waits; how an abort ends the wait |
+//! | `block.rs` | `Block`: whether an operation waits; how a select waits; how an abort ends a wait |
 //! | `ops.rs` | `chansend`, `chanrecv`, `send`, `recv`, `sendDirect`, `recvDirect`, `chanparkcommit`; `chanbuf`, `full`, `empty`, `chanlen`, `chancap` |
 //! | `select.rs` | `selectgo`, `sellock`, `selunlock`, `selparkcommit`, `block` |
 //! | `waitq.rs` | `waitq.enqueue`, `waitq.dequeue`, `waitq.dequeueSudoG` |

@@ -28,9 +28,8 @@ use std::ptr;
 
 use crossbeam_utils::CachePadded;
 
-use crate::runtime::arch::tsan;
 use crate::runtime::base::this::{getm, whoami};
-use crate::runtime::chan::block::{Block, leave_channels, park_forever};
+use crate::runtime::chan::block::{Block, enter_all, park_forever, park_on_all};
 use crate::runtime::chan::select::{
     How, Scase, begin_select, channel, is_ready, order_by_strategy, sellock, selparkcommit, selunlock,
 };
@@ -38,12 +37,11 @@ use crate::runtime::chan::waitq::win_select;
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{Hchan, OBSERVED, Waitq};
-use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, TraceBlockReason, WaitReason};
-use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::data::runtime2::{G, M, Mutex, Sudog, WaitReason};
+use crate::runtime::g::sudog::release_sudog;
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::prof::contention::{Wait, released};
 use crate::runtime::sched::exploration::{chooses, point};
-use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
 
 /// The number of lists: a prime, so that channels at regular distances share none.
@@ -235,14 +233,8 @@ pub(crate) unsafe fn selectready(
                 return None;
             }
             let wait = Wait::begin();
-            observe_all(gp, mp, scases, lockorder, awaited, wait);
-            gp.param.store(ptr::null_mut(), Ordering::Relaxed);
-            gp.ext.leave.set(how.block.leave(leave_channels));
-            gp.parking_on_chan.store(true, Ordering::Relaxed);
-            lockorder.iter().for_each(|&o| tsan::release(&channel(scases, o).lock.key.locked));
-            let commit = Some(selparkcommit as _);
-            gopark_on(gp, mp, commit, ptr::null_mut(), WaitReason::Select, TraceBlockReason::Select, 1);
-            gp.active_stack_chans.set(false);
+            enter_all(gp, mp, scases, lockorder, wait, |sg, o, c| observe(sg, c, awaited(o)));
+            park_on_all(gp, mp, scases, lockorder, how.block, &GList::default());
             let mp = getm();
             sellock(Some(mp), scases, lockorder);
             let woken = leave_all(gp, mp);
@@ -253,40 +245,14 @@ pub(crate) unsafe fn selectready(
     }
 }
 
-/// Makes the running goroutine an observer of each channel. Its `waiting` list is in lock order.
-/// The channels are locked.
-///
-/// # Safety
-/// As [`sellock`].
-unsafe fn observe_all(
-    gp: &'static G,
-    mp: &'static M,
-    scases: &[Scase],
-    lockorder: &[u16],
-    awaited: impl Fn(u16) -> Awaited,
-    wait: Wait,
-) {
-    let mut last: Option<&'static Sudog> = None;
-    for &o in lockorder {
-        // SAFETY: the caller keeps the channels.
-        let c = unsafe { channel(scases, o) };
-        let sg = acquire_sudog(mp);
-        sg.g.set(Some(gp));
-        sg.is_select.set(true);
-        sg.ticket.set(awaited(o) as u32);
-        sg.releasetime.set(wait.releasetime());
-        sg.c.set(c);
-        match last {
-            None => gp.waiting.set(Some(sg)),
-            Some(last) => last.waitlink.set(Some(sg)),
-        }
-        last = Some(sg);
-        c.closed.fetch_or(OBSERVED, Ordering::Relaxed);
-        let list = List::of(c);
-        lock(&list.lock);
-        list.observers.enqueue(sg);
-        unlock(&list.lock);
-    }
+/// Makes `sg` an observer of `c`, which is locked.
+fn observe(sg: &'static Sudog, c: &Hchan, awaited: Awaited) {
+    sg.ticket.set(awaited as u32);
+    c.closed.fetch_or(OBSERVED, Ordering::Relaxed);
+    let list = List::of(c);
+    lock(&list.lock);
+    list.observers.enqueue(sg);
+    unlock(&list.lock);
 }
 
 /// Makes the running goroutine no observer any more. Returns when it was woken, which is 0 if its

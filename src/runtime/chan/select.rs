@@ -10,24 +10,22 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::rand::cheaprandn;
 use crate::runtime::base::this::{Held, getm, hold_p, whoami};
-use crate::runtime::chan::block::{Block, leave_channels, park_forever};
+use crate::runtime::chan::block::{Block, enter_all, park_forever, park_on_all};
 use crate::runtime::chan::future::wake_future;
 use crate::runtime::chan::grow::shrink;
-use crate::runtime::chan::observe::{observedparkcommit, ready_any, take_any_observers, take_observers};
+use crate::runtime::chan::observe::{ready_any, take_any_observers, take_observers};
 use crate::runtime::chan::ops::{Sent, bufrecv, bufsend, chansend, received_nothing, recv, send};
 use crate::runtime::chan::timer_chan::maybe_run_chan;
 use crate::runtime::data::gqueue::GList;
 use crate::runtime::data::hchan::{FED, GROWS, Hchan};
-use crate::runtime::data::runtime2::{G, M, Sudog, TraceBlockReason, Unlockf, WaitReason};
-use crate::runtime::g::sudog::{acquire_sudog, release_sudog};
+use crate::runtime::data::runtime2::{G, M, Sudog, WaitReason};
+use crate::runtime::g::sudog::release_sudog;
 use crate::runtime::lock::{lock_on, unlock, unlock_on};
 use crate::runtime::prof::contention::Wait;
 use crate::runtime::sched::exploration::{chooses, point, value};
-use crate::runtime::sched::park::gopark_on;
 
 /// A case of a select. Go's `scase`.
 #[repr(C)]
@@ -260,18 +258,19 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
         // Pass 2: a sudog into each queue, and park.
         let wait = Wait::begin();
         let observers = GList::default();
-        enqueue_on_all(gp, mp, scases, lockorder, nsends, wait, &observers);
-        gp.param.store(ptr::null_mut(), Ordering::Relaxed);
-        gp.ext.leave.set(how.block.leave(leave_channels));
-        gp.parking_on_chan.store(true, Ordering::Relaxed);
-        lockorder.iter().for_each(|&o| tsan::release(&channel(scases, o).lock.key.locked));
-        let (commit, list) = if observers.empty() {
-            (selparkcommit as Unlockf, ptr::null_mut())
-        } else {
-            (observedparkcommit as Unlockf, ptr::from_ref(&observers).cast_mut().cast())
-        };
-        gopark_on(gp, mp, Some(commit), list, WaitReason::Select, TraceBlockReason::Select, 1);
-        gp.active_stack_chans.set(false);
+        enter_all(gp, mp, scases, lockorder, wait, |sg, o, c| {
+            let i = usize::from(o);
+            sg.elem.store(scases[i].elem, Ordering::Relaxed);
+            if i < nsends {
+                c.sendq.enqueue(sg)
+            } else {
+                c.recvq.enqueue(sg)
+            }
+            if c.is_observed() {
+                take_observers(c, i >= nsends, &observers);
+            }
+        });
+        park_on_all(gp, mp, scases, lockorder, how.block, &observers);
 
         // Pass 3: take the sudogs off the other queues.
         let mp = getm();
@@ -447,50 +446,6 @@ pub(super) fn is_ready(c: &Hchan, sends: bool) -> bool {
         c.sendq.has_waiter() || qcount > 0
     };
     open || c.is_closed()
-}
-
-/// Puts a sudog of the running goroutine into the queue of each case. Its `waiting` list is in lock
-/// order. Adds the observers that are to know of it to `observers`. The channels are locked.
-///
-/// # Safety
-/// As [`sellock`].
-unsafe fn enqueue_on_all(
-    gp: &'static G,
-    mp: &'static M,
-    scases: &[Scase],
-    lockorder: &[u16],
-    nsends: usize,
-    wait: Wait,
-    observers: &GList,
-) {
-    if !gp.waiting.is_null() {
-        throw("gp.waiting != nil");
-    }
-    let mut last: Option<&'static Sudog> = None;
-    for &o in lockorder {
-        let i = usize::from(o);
-        // SAFETY: the caller keeps the channels.
-        let c = unsafe { channel(scases, o) };
-        let sg = acquire_sudog(mp);
-        sg.g.set(Some(gp));
-        sg.is_select.set(true);
-        sg.elem.store(scases[i].elem, Ordering::Relaxed);
-        sg.releasetime.set(wait.releasetime());
-        sg.c.set(c);
-        match last {
-            None => gp.waiting.set(Some(sg)),
-            Some(last) => last.waitlink.set(Some(sg)),
-        }
-        last = Some(sg);
-        if i < nsends {
-            c.sendq.enqueue(sg)
-        } else {
-            c.recvq.enqueue(sg)
-        }
-        if c.is_observed() {
-            take_observers(c, i >= nsends, observers);
-        }
-    }
 }
 
 /// Takes the sudogs off all queues. The sudog of the case that woke the goroutine is off its queue

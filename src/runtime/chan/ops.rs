@@ -179,7 +179,7 @@ unsafe fn send_locked<const OBSERVED: bool>(
     if woken(gp, mysg, wait) {
         return Sent::Done;
     }
-    if c.is_closed() { Sent::Closed } else { Sent::Full }
+    if ended_by_close(gp, c) { Sent::Closed } else { Sent::Full }
 }
 
 /// [`hchan::chanrecv`](crate::chan::hchan::chanrecv) without the check of the stack. Go's
@@ -285,7 +285,7 @@ unsafe fn recv_locked<const OBSERVED: bool>(
     if woken(gp, mysg, wait) {
         return Received::Done;
     }
-    if c.is_closed() { Received::Closed } else { Received::Empty }
+    if ended_by_close(gp, c) { Received::Closed } else { Received::Empty }
 }
 
 /// With `OBSERVED`, takes the observers of `c` that wait to send, or to receive. The lock is held.
@@ -462,6 +462,16 @@ fn woken(gp: &'static G, mysg: &'static Sudog, wait: Wait) -> bool {
     release_sudog_here(mysg);
     wait.end(releasetime);
     success
+}
+
+/// Whether the close of `c` has ended a wait that got no value. If not, an abort has.
+#[cold]
+fn ended_by_close(gp: &G, c: &Hchan) -> bool {
+    let closed = c.is_closed();
+    if !closed && gp.ext.leave.get().is_none() {
+        throw("chan: spurious wakeup");
+    }
+    closed
 }
 
 /// The unlockf of a park on a channel, on g0. Go's `chanparkcommit`.

@@ -288,27 +288,6 @@ impl<T: Send + 'static> JoinSet<T> {
         all
     }
 
-    /// Aborts all goroutines of the set. Their results can still be taken.
-    ///
-    /// ```
-    /// use gosched::JoinSet;
-    /// use gosched::chan::never;
-    ///
-    /// gosched::run(|| {
-    ///     let mut set = JoinSet::new();
-    ///     for _ in 0..3 {
-    ///         set.go(|| never::<u32>().recv());
-    ///     }
-    ///     set.abort_all();
-    ///     while let Some(result) = set.join_next() {
-    ///         assert!(result.unwrap_err().is_aborted());
-    ///     }
-    /// });
-    /// ```
-    pub fn abort_all(&mut self) {
-        self.running.values().for_each(JoinHandle::abort);
-    }
-
     /// [`abort_all`](Self::abort_all), and waits until all goroutines have ended. Their results are
     /// dropped.
     ///
@@ -354,6 +333,36 @@ impl<T: Send + 'static> JoinSet<T> {
         self.ended = unbounded();
     }
 
+    /// Takes the result of a goroutine that is ending.
+    fn take(&mut self, goid: u64) -> Result<T, JoinError> {
+        let handle = self.running.remove(&goid).expect("a goroutine ends once");
+        // It is about to end, and its result would be lost if a run ended this.
+        outside_of_run(|| handle.join())?.map_err(|_| JoinError::aborted())
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// Aborts all goroutines of the set. Their results can still be taken.
+    ///
+    /// ```
+    /// use gosched::JoinSet;
+    /// use gosched::chan::never;
+    ///
+    /// gosched::run(|| {
+    ///     let mut set = JoinSet::new();
+    ///     for _ in 0..3 {
+    ///         set.go(|| never::<u32>().recv());
+    ///     }
+    ///     set.abort_all();
+    ///     while let Some(result) = set.join_next() {
+    ///         assert!(result.unwrap_err().is_aborted());
+    ///     }
+    /// });
+    /// ```
+    pub fn abort_all(&mut self) {
+        self.running.values().for_each(JoinHandle::abort);
+    }
+
     /// How many goroutines have results that weren't taken, ended ones included.
     ///
     /// ```
@@ -379,18 +388,11 @@ impl<T: Send + 'static> JoinSet<T> {
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
-
-    /// Takes the result of a goroutine that is ending.
-    fn take(&mut self, goid: u64) -> Result<T, JoinError> {
-        let handle = self.running.remove(&goid).expect("a goroutine ends once");
-        // It is about to end, and its result would be lost if a run ended this.
-        outside_of_run(|| handle.join())?.map_err(|_| JoinError::aborted())
-    }
 }
 
 impl<T> Drop for JoinSet<T> {
     fn drop(&mut self) {
-        self.running.values().for_each(JoinHandle::abort);
+        self.abort_all();
     }
 }
 

@@ -1,5 +1,5 @@
-//! Runs: calls of any code, whose waits end with a context. `runtime/g/run.rs` says how a wait
-//! takes part.
+//! Runs: calls of any code, whose waits end with a context. `runtime/g/extent.rs` says how a
+//! wait takes part.
 
 use std::any::Any;
 use std::io;

@@ -101,7 +101,8 @@ pub struct GExt {
 }
 
 /// Takes a goroutine out of the place where it waits, if it does. Returns whether it was there:
-/// then the caller makes it ready. It stays in its wait meanwhile.
+/// then the caller makes it ready. It stays in its wait meanwhile. It may be taken out only once
+/// the `unlockf` of its park has released a lock, or has put it into its place.
 pub type LeaveWait = fn(&'static G) -> bool;
 
 /// The name of a goroutine, as reports show it. Only the first bytes of the given name are kept, so

@@ -169,7 +169,7 @@ fn give_up(gp: &'static G) {
 /// `with_limit`, in `time/fire.rs`. `gp` runs here.
 ///
 /// # Safety
-/// As there. `give_up` may be called again after it has returned none.
+/// As there. `give_up` may be called several times, by one thread after the other.
 pub(in crate::runtime) unsafe fn until_aborted<R, Give, W>(
     gp: &G,
     give_up: &Give,

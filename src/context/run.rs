@@ -42,10 +42,10 @@ impl Context {
     ///
     /// | what waits in `f` | when the context ends |
     /// | --- | --- |
-    /// | channels, `select!`, `Select::ready`, `Mutex`, `Condvar`, `Semaphore`, `Notify`, `WaitGroup`, `Barrier`, `Pool`, `RateLimiter`, `Once`, `sleep`, `join`, `block_on` | unwinds |
+    /// | channels, `select!`, `Select::ready`, `Mutex`, `RwLock`, `Condvar`, `Semaphore`, `Notify`, `WaitGroup`, `Barrier`, `Pool`, `RateLimiter`, `Once`, `sleep`, `join`, `block_on` | unwinds |
     /// | sockets, pipes, children, `Pollable` | an error, if the wait had begun before the end |
     /// | std's sockets, pipes and children after `park_std_waits`, without `poll` and `epoll_wait` | the error `ECANCELED`, in later waits of these, too |
-    /// | a reader and the first writer of an [`RwLock`](crate::sync::RwLock), [`blocking`](crate::blocking), std's other waits, computation | goes on; the next wait unwinds |
+    /// | [`blocking`](crate::blocking), std's other waits, computation | goes on; the next wait unwinds |
     /// | functions of the raw and the C API | go on |
     ///
     /// - Goroutines of a [`scope`](crate::scope) in `f` are in the same run. The scope waits for

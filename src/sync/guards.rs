@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sync::raw_mutex::RawMutex;
-use crate::sync::rwlock::RawRwLock;
+use crate::sync::raw_rwlock::RawRwLock;
 use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A [`MutexGuard`](crate::sync::MutexGuard) of a [`Mutex`] in an `Arc`, which it keeps. So it can

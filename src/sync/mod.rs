@@ -21,6 +21,7 @@
 // | `owned_mapped.rs` | guards of a part of a value that keep their lock |
 // | `raw_mutex.rs` | Go's `sync.Mutex` |
 // | `rwlock.rs` | `RwLock` |
+// | `raw_rwlock.rs` | Go's `sync.RWMutex` |
 // | `condvar.rs` | `Condvar` |
 // | `once.rs` | `Once`, `OnceLock`, `LazyLock` |
 // | `wait_group.rs` | `WaitGroup`: the count and its waiters |
@@ -49,6 +50,7 @@ mod permit;
 mod pool;
 mod rate_limiter;
 mod raw_mutex;
+mod raw_rwlock;
 mod rwlock;
 mod semaphore;
 pub(crate) mod short_mutex;

@@ -62,6 +62,7 @@ impl RawMutex {
     }
 
     /// [`lock`](Self::lock) with a limit, on a goroutine. Returns whether it has locked.
+    #[inline]
     pub(crate) fn lock_limited(&self, limit: Option<Limit<'_>>) -> bool {
         point("lock");
         self.state.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()

@@ -1,8 +1,4 @@
-//! [`RwLock`]: Go's `sync/rwmutex.go`.
-//!
-//! A writer announces itself by subtracting [`MAX_READERS`] from the count of readers, which makes
-//! it negative: readers that arrive then wait until the writer unlocks. The writer waits for the
-//! readers that hold the lock; the last of them wakes it. So neither side can starve the other.
+//! [`RwLock`].
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -10,19 +6,9 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use crate::runtime::runtime2::WaitReason;
-use crate::runtime::{must_run, on_goroutine, point, semacquire1, semrelease};
-use crate::sync::raw_mutex::RawMutex;
-
-/// More readers than there can be at once.
-const MAX_READERS: i32 = 1 << 30;
-
-/// The most guards to read that there may be. It is half of [`MAX_READERS`], because a reader is
-/// counted before it is refused. Forgotten guards count for good, so memory doesn't limit their
-/// number. As a `u32`, a negative count is larger than this.
-const MOST_READERS: u32 = MAX_READERS as u32 / 2;
+use crate::runtime::{must_run, on_goroutine, point, unwind_to_run};
+use crate::sync::raw_rwlock::RawRwLock;
 
 /// A lock that is held by any number of readers, or by one writer. Go's `sync.RWMutex`: if a writer
 /// waits, readers that come later wait for the writer. So a goroutine that holds the lock to read
@@ -45,21 +31,6 @@ const MOST_READERS: u32 = MAX_READERS as u32 / 2;
 pub struct RwLock<T: ?Sized> {
     pub(super) raw: RawRwLock,
     pub(super) value: UnsafeCell<T>,
-}
-
-/// A lock without a value.
-pub(super) struct RawRwLock {
-    /// Held by the writer, from before it waits for readers until it has unlocked.
-    writers: RawMutex,
-    /// The writer sleeps on this while there are readers.
-    writer_sem: AtomicU32,
-    /// Readers sleep on this while there is a writer.
-    reader_sem: AtomicU32,
-    /// The number of readers that hold the lock or wait; minus [`MAX_READERS`] while there is a
-    /// writer.
-    reader_count: AtomicI32,
-    /// How many readers the writer waits for.
-    reader_wait: AtomicI32,
 }
 
 // SAFETY: the lock owns its value, which may be sent.
@@ -125,16 +96,7 @@ impl<T> RwLock<T> {
     /// assert_eq!(*LEVEL.read(), 1);
     /// ```
     pub const fn new(value: T) -> Self {
-        RwLock {
-            raw: RawRwLock {
-                writers: RawMutex::new(),
-                writer_sem: AtomicU32::new(0),
-                reader_sem: AtomicU32::new(0),
-                reader_count: AtomicI32::new(0),
-                reader_wait: AtomicI32::new(0),
-            },
-            value: UnsafeCell::new(value),
-        }
+        RwLock { raw: RawRwLock::new(), value: UnsafeCell::new(value) }
     }
 
     /// Consumes the lock, and returns its value.
@@ -146,52 +108,6 @@ impl<T> RwLock<T> {
     /// ```
     pub fn into_inner(self) -> T {
         self.value.into_inner()
-    }
-}
-
-impl RawRwLock {
-    /// Continues a read for which there is a writer, or there are too many readers.
-    #[track_caller]
-    fn read_slow(&self, count: i32) {
-        if count >= 0 {
-            self.read_unlock();
-            panic!("gosched: too many readers of an RwLock: are guards forgotten?");
-        }
-        semacquire1(&self.reader_sem, false, WaitReason::SyncRWMutexRLock);
-    }
-
-    pub(super) fn read_unlock(&self) {
-        point("unlock");
-        // Release: pairs with the acquire in write, so that reads here come before the writer's
-        // writes.
-        if self.reader_count.fetch_sub(1, Ordering::Release) - 1 < 0 {
-            // There is a writer. It waits for the readers that came before it, and this is one of
-            // them.
-            if self.reader_wait.fetch_sub(1, Ordering::AcqRel) - 1 == 0 {
-                semrelease(&self.writer_sem);
-            }
-        }
-    }
-
-    pub(super) fn write_unlock(&self) {
-        point("unlock");
-        self.let_others_in(0);
-    }
-
-    /// Makes the writer a reader. No other writer comes in between.
-    pub(super) fn downgrade(&self) {
-        point("downgrade");
-        self.let_others_in(1);
-    }
-
-    /// Ends the writer's turn, and counts it as `readers` readers from then on.
-    fn let_others_in(&self, readers: i32) {
-        // Release: pairs with the acquire in read, so that readers see the writes.
-        let count = self.reader_count.fetch_add(MAX_READERS + readers, Ordering::AcqRel);
-        for _ in 0..count + MAX_READERS {
-            semrelease(&self.reader_sem);
-        }
-        self.writers.unlock();
     }
 }
 
@@ -218,10 +134,8 @@ impl<T: ?Sized> RwLock<T> {
             return guard;
         }
         let _guest = must_run("read");
-        // Acquire: pairs with the release in write_unlock.
-        let count = self.raw.reader_count.fetch_add(1, Ordering::Acquire);
-        if count.cast_unsigned() >= MOST_READERS {
-            self.raw.read_slow(count);
+        if !self.raw.read() {
+            unwind_to_run();
         }
         self.read_guard()
     }
@@ -241,19 +155,7 @@ impl<T: ?Sized> RwLock<T> {
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         point("try_read");
-        let mut count = self.raw.reader_count.load(Ordering::Relaxed);
-        while count.cast_unsigned() < MOST_READERS {
-            match self.raw.reader_count.compare_exchange(
-                count,
-                count + 1,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Some(self.read_guard()),
-                Err(now) => count = now,
-            }
-        }
-        None
+        self.raw.try_read().then(|| self.read_guard())
     }
 
     /// Locks for writing; waits while others hold the lock. Go's `Lock`.
@@ -284,12 +186,8 @@ impl<T: ?Sized> RwLock<T> {
             return guard;
         }
         let _guest = must_run("write");
-        self.raw.writers.lock();
-        // Acquire: pairs with the release in read_unlock.
-        let readers = self.raw.reader_count.fetch_sub(MAX_READERS, Ordering::AcqRel);
-        // Readers that leave from now on decrement reader_wait, which may be negative already.
-        if readers != 0 && self.raw.reader_wait.fetch_add(readers, Ordering::AcqRel) + readers != 0 {
-            semacquire1(&self.raw.writer_sem, false, WaitReason::SyncRWMutexLock);
+        if !self.raw.write() {
+            unwind_to_run();
         }
         RwLockWriteGuard { lock: self }
     }
@@ -308,18 +206,7 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     #[must_use = "dropping the guard unlocks the lock"]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        if !self.raw.writers.try_lock() {
-            return None;
-        }
-        let announced = self
-            .raw
-            .reader_count
-            .compare_exchange(0, -MAX_READERS, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
-        if !announced {
-            self.raw.writers.unlock();
-        }
-        announced.then(|| RwLockWriteGuard { lock: self })
+        self.raw.try_write().then(|| RwLockWriteGuard { lock: self })
     }
 
     /// The value. It needs no lock: `&mut` says that nobody else has the lock.

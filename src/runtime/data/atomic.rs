@@ -1,7 +1,7 @@
 //! The atomics of the protocol code, and the cells that one thread hands to another by them.
 //!
 //! The code that `loom` checks takes its atomics from here: the structs, the run queues, the waking
-//! of P's, preemption's signals, the mutex, timers, the wait group, waits on the network, the queue
+//! of P's, preemption's signals, locks, timers, the wait group, waits on the network, the queue
 //! of signals, futures, futexes. `tests/loom` has loom's atomics in place of this file. An atomic
 //! of `std` orders nothing, and loom doesn't try what other threads may find in it.
 

@@ -17,6 +17,7 @@
 //! | `p/timer.rs`, `p/timer_heap.rs`, `data/timer.rs`, `time/modify.rs` | a timer fires each time that it was set, unless it was stopped; its heap is never late for it |
 //! | `signal/sigqueue.rs`, `lock/note.rs` | no signal is lost between its handler and its receiver |
 //! | `sync/raw_mutex.rs` | one goroutine at a time has it, all get it, and one that gives up leaves it as if it hadn't come |
+//! | `sync/raw_rwlock.rs` | writers are alone, and one that gives up leaves it as if it hadn't come |
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done, and one that was aborted leaves it as if it hadn't come |
 //! | `chan/future.rs` | a future's last waker wakes it, it sees its value, and it is freed once |
 //! | `chan/observe.rs` | each observer of a channel sees what it waits for, and none is left behind |

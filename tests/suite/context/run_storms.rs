@@ -10,7 +10,7 @@ use std::time::Duration;
 use gosched::chan::bounded;
 use gosched::context::{Canceler, Context};
 use gosched::net::UnixStream;
-use gosched::sync::{Barrier, Condvar, Mutex, Notify, Semaphore, WaitGroup};
+use gosched::sync::{Barrier, Condvar, Mutex, Notify, RwLock, Semaphore, WaitGroup};
 use gosched::time::Elapsed;
 use gosched::{block_on, go, scope, select, time, yield_now};
 
@@ -154,11 +154,13 @@ fn pauses(rng: &mut Rng) {
 /// One wait of a kind, inside of the levels. Returns whether its event came first.
 type Wait = fn(&Nest, &mut Rng) -> bool;
 
-const WAITS: [(&str, Wait); 11] = [
+const WAITS: [(&str, Wait); 13] = [
     ("receives", receives),
     ("sends", sends),
     ("selects", selects),
     ("locks", locks),
+    ("locks for reading", locks_for_reading),
+    ("locks for writing", locks_for_writing),
     ("permits", permits),
     ("groups", groups),
     ("notifications", notifications),
@@ -202,6 +204,32 @@ fn locks(nest: &Nest, rng: &mut Rng) -> bool {
     let held = mutex.lock();
     let locked = nest.at_once(rng, || drop(held), || *mutex.lock() += 1);
     assert_eq!(*mutex.try_lock().expect("nobody has it"), u32::from(locked.is_some()));
+    locked.is_some()
+}
+
+/// A writer has the lock, and the next one waits, too.
+fn locks_for_reading(nest: &Nest, rng: &mut Rng) -> bool {
+    let lock = RwLock::new(0);
+    let held = lock.write();
+    let comes = || {
+        drop(held);
+        *lock.write() += 1;
+    };
+    let locked = nest.at_once(rng, comes, || assert!(*lock.read() <= 1));
+    assert_eq!(*lock.try_write().expect("nobody has it"), 1);
+    locked.is_some()
+}
+
+/// A reader has the lock, and another one comes.
+fn locks_for_writing(nest: &Nest, rng: &mut Rng) -> bool {
+    let lock = RwLock::new(0);
+    let held = lock.read();
+    let comes = || {
+        drop(held);
+        assert!(*lock.read() <= 1);
+    };
+    let locked = nest.at_once(rng, comes, || *lock.write() += 1);
+    assert_eq!(*lock.try_write().expect("nobody has it"), u32::from(locked.is_some()));
     locked.is_some()
 }
 

@@ -41,7 +41,7 @@ tests! {
     a_scope_that_may_fail_ends_with_the_run
     panics_and_goexit_pass
     threads_have_runs
-    locks_for_reading_and_writing_go_on
+    a_writer_that_is_ended_lets_readers_in
     runs_in_destructors_of_thread_locals
 }
 
@@ -98,6 +98,30 @@ fn waits() -> Vec<Wait> {
             let mutex = Mutex::new(());
             let _held = mutex.lock();
             drop(mutex.lock());
+        }),
+    );
+    add(
+        "RwLock::read",
+        Box::new(|| {
+            let lock = RwLock::new(());
+            let _held = lock.write();
+            drop(lock.read());
+        }),
+    );
+    add(
+        "RwLock::write",
+        Box::new(|| {
+            let lock = RwLock::new(());
+            let _held = lock.read();
+            drop(lock.write());
+        }),
+    );
+    add(
+        "RwLock::write behind a writer",
+        Box::new(|| {
+            let lock = RwLock::new(());
+            let _held = lock.write();
+            drop(lock.write());
         }),
     );
     add(
@@ -209,6 +233,19 @@ fn what_was_waited_for_works_afterwards() {
         assert!(canceled(move || *locks.lock() += 1).is_err());
         drop(held);
         assert_eq!(*mutex.lock(), 0);
+
+        let lock = Arc::new(RwLock::new(0));
+        let held = lock.write();
+        let (reads, writes) = (lock.clone(), lock.clone());
+        assert!(canceled(move || *reads.read()).is_err());
+        assert!(canceled(move || *writes.write() += 1).is_err());
+        drop(held);
+        let held = lock.read();
+        let writes = lock.clone();
+        assert!(canceled(move || *writes.write() += 1).is_err());
+        assert_eq!(*lock.read(), 0, "no writer waits any more");
+        drop(held);
+        *lock.try_write().expect("nobody has it") += 1;
 
         let slots = Arc::new(Semaphore::new(1));
         let acquires = slots.clone();
@@ -703,24 +740,26 @@ fn threads_have_runs() {
     });
 }
 
-fn locks_for_reading_and_writing_go_on() {
+fn a_writer_that_is_ended_lets_readers_in() {
     run(|| {
         let lock = Arc::new(RwLock::new(0));
         let (ctx, cancel) = Context::background().with_cancel();
-        let held = lock.write();
-        let (reads, context) = (lock.clone(), ctx.clone());
-        let waits = go_until_it_waits(move || {
-            context.run(|| {
-                assert_eq!(*reads.read(), 1);
-                time::sleep(LONG);
-            })
+        let held = lock.read();
+        let writes = lock.clone();
+        let writer = go_until_it_waits(move || ctx.run(|| *writes.write() += 1));
+        let readers = [(); 3].map(|()| {
+            let reads = lock.clone();
+            go_until_it_waits(move || *reads.read())
         });
+        let writes = lock.clone();
+        let next = go_until_it_waits(move || *writes.write() += 1);
         cancel.cancel();
-        let mut held = held;
-        *held += 1;
+        assert_eq!(writer.join().unwrap(), Err(CANCELED));
+        // This reader is still there, so the others don't wait for a writer.
+        assert_eq!(readers.map(|reader| reader.join().unwrap()), [0; 3]);
         drop(held);
-        assert_eq!(waits.join().unwrap(), Err(CANCELED));
-        assert!(lock.try_write().is_some(), "nobody holds it");
+        next.join().unwrap();
+        assert_eq!(*lock.try_read().expect("no writer has it"), 1);
     });
 }
 

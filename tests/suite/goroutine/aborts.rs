@@ -12,7 +12,7 @@ use std::time::Duration;
 use gosched::chan::{Select, bounded, never};
 use gosched::context::Context;
 use gosched::net::UnixStream;
-use gosched::sync::{Barrier, Condvar, Mutex, Notify, Semaphore, WaitGroup};
+use gosched::sync::{Barrier, Condvar, Mutex, Notify, RwLock, Semaphore, WaitGroup};
 use gosched::{
     AbortHandle, Builder, JoinHandle, JoinSet, block_on, go, goroutine_local, run, scope, select, shield,
     time, yield_now,
@@ -129,6 +129,15 @@ fn each_wait_ends() {
         });
         ends(move || _ = mutex.lock_timeout(HOUR).is_some());
         drop(held);
+        let lock: &RwLock<()> = Box::leak(Box::default());
+        let held = lock.write();
+        ends(|| drop(lock.read()));
+        ends(|| drop(lock.write()));
+        drop(held);
+        let held = lock.read();
+        ends(|| drop(lock.write()));
+        drop(held);
+        assert!(lock.try_write().is_some(), "nobody has it");
         let condvar = Arc::new((Mutex::new(()), Condvar::new()));
         ends(move || drop(condvar.1.wait(condvar.0.lock())));
         let semaphore = Arc::new(Semaphore::new(0));

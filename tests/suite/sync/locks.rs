@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gosched::context::Context;
 use gosched::sync::{Barrier, Mutex, RwLock};
-use gosched::time::sleep;
+use gosched::time::{sleep, timeout};
 use gosched::{run, scope, yield_now};
 
 use crate::harness::explored::{explores, in_any_order, times};
@@ -31,6 +31,9 @@ tests! {
     trying_a_rwlock
     a_writer_that_waits_goes_before_readers_that_come_then
     readers_that_wait_go_before_the_next_writer
+    readers_and_writers_give_up_with_one_p
+    readers_and_writers_give_up_with_two_ps
+    readers_and_writers_give_up_with_eight_ps
 }
 
 pub fn a_mutex_lets_one_in() {
@@ -167,7 +170,11 @@ pub fn some_give_up() {
 
 fn some_give_up_with(test: Test, procs: usize) {
     assert_eq!(size_of::<InOneTree>() % (251 * 8), 0);
-    let process = test.process(some_give_up);
+    ends_with(test, procs, some_give_up);
+}
+
+fn ends_with(test: Test, procs: usize, body: fn()) {
+    let process = test.process(body);
     let ended = process.env("GOMAXPROCS", &procs.to_string()).end();
     ended.with("exit status: 0");
     eprint!("with {procs} P's: {}", ended.stderr);
@@ -321,4 +328,64 @@ pub fn readers_that_wait_go_before_the_next_writer() {
         assert_eq!(readers.map(|reader| reader.join().unwrap()), [0; 5]);
         next.join().unwrap();
     });
+}
+
+/// Readers and writers want the lock, some for a short time only. No writer has it beside another
+/// goroutine, none is forgotten, and in the end it is free.
+pub fn some_readers_and_writers_give_up() {
+    in_any_order(|| {
+        let (mut rng, crowd) = (Rng::seeded(), times(24, 4));
+        let turns = times(number("STRESS_TIMES").unwrap_or(300) as usize, 3);
+        let lock = RwLock::new((0, 0));
+        let (written, given_up) = (AtomicU64::new(0), AtomicU64::new(0));
+        let one = |rng: &mut Rng| {
+            let limit = Duration::from_micros(rng.below(300) as u64);
+            let works = |rng: &mut Rng| match rng.below(times(40, 4)) {
+                0 => sleep(Duration::from_micros(300)),
+                1..10 => yield_now(),
+                _ => (0..rng.below(1_000)).for_each(|_| spin_loop()),
+            };
+            let (ends, writes) = (rng.below(3) > 0, rng.below(3) == 0);
+            let locked = if writes {
+                let guard = if ends { timeout(limit, || lock.write()).ok() } else { Some(lock.write()) };
+                guard.map(|mut pair| {
+                    pair.0 += 1;
+                    works(rng);
+                    pair.1 += 1;
+                    written.fetch_add(1, Ordering::Relaxed);
+                })
+            } else {
+                let guard = if ends { timeout(limit, || lock.read()).ok() } else { Some(lock.read()) };
+                guard.map(|pair| {
+                    let seen = pair.0;
+                    works(rng);
+                    assert_eq!((seen, seen), *pair);
+                })
+            };
+            given_up.fetch_add(u64::from(locked.is_none()), Ordering::Relaxed);
+        };
+        scope(|s| {
+            for _ in 0..crowd {
+                let (mut rng, one) = (rng.fork(), &one);
+                s.go(move || (0..turns).for_each(|_| one(&mut rng)));
+            }
+        });
+        let (written, given_up) = (written.into_inner(), given_up.into_inner());
+        assert_eq!(*lock.try_write().expect("nobody has it"), (written, written));
+        if !explores() {
+            eprintln!("{written} times written, and {given_up} gave up");
+        }
+    });
+}
+
+fn readers_and_writers_give_up_with_one_p(test: Test) {
+    ends_with(test, 1, some_readers_and_writers_give_up);
+}
+
+fn readers_and_writers_give_up_with_two_ps(test: Test) {
+    ends_with(test, 2, some_readers_and_writers_give_up);
+}
+
+fn readers_and_writers_give_up_with_eight_ps(test: Test) {
+    ends_with(test, 8, some_readers_and_writers_give_up);
 }

@@ -4,18 +4,20 @@ mod models_parker;
 #[path = "../../../../src/runtime/sema/parker.rs"]
 mod parker;
 
-/// The semaphore of a mutex, or of a wait group. A model has only one. Its sleepers are in order,
-/// and a limit comes when the model says so.
+/// The semaphores of a mutex, of a lock for readers and writers, or of a wait group. Their sleepers
+/// are in order, and a limit comes when the model says so.
 pub(crate) mod of_mutex {
+    use std::ptr;
+
     use loom::sync::{Condvar, Mutex};
-    use loom::thread;
+    use loom::thread::{self, ThreadId};
 
     use crate::runtime::data::atomic::{AtomicU32, Ordering};
     use crate::runtime::data::runtime2::WaitReason;
 
-    /// A sleeper, by its wait's number.
+    /// A sleeper, by its wait's number, and its semaphore's address.
     #[derive(Clone, Copy, PartialEq)]
-    struct Sleeper(usize);
+    struct Sleeper(usize, usize);
 
     #[derive(Default)]
     struct Sleepers {
@@ -27,8 +29,8 @@ pub(crate) mod of_mutex {
         released: usize,
         /// Whether the only limit has come, and the sleeper that waits with it.
         over: bool,
-        /// Whether an abort ends waits, which is the limit then.
-        aborts: bool,
+        /// The thread whose waits an abort ends, which is the limit then.
+        aborted: Option<ThreadId>,
         limited: Option<Sleeper>,
     }
 
@@ -51,9 +53,9 @@ pub(crate) mod of_mutex {
         changed.notify_all();
     }
 
-    /// Makes the limit an abort, which ends the wait of the only goroutine that can be aborted.
+    /// Makes the limit an abort of the goroutine that calls this: no other can be aborted.
     pub(crate) fn limit_is_an_abort() {
-        SLEEPERS.0.lock().unwrap().aborts = true;
+        SLEEPERS.0.lock().unwrap().aborted = Some(thread::current().id());
     }
 
     /// Returns whether all releases were taken.
@@ -83,8 +85,8 @@ pub(crate) mod of_mutex {
         _: WaitReason,
         limit: Option<Limit<'_>>,
     ) -> bool {
-        let aborts = SLEEPERS.0.lock().unwrap().aborts;
-        sleep(addr, lifo, limit.is_some() || aborts)
+        let is_aborted = SLEEPERS.0.lock().unwrap().aborted == Some(thread::current().id());
+        sleep(addr, lifo, limit.is_some() || is_aborted)
     }
 
     pub(crate) fn semacquire(addr: &AtomicU32) {
@@ -106,7 +108,7 @@ pub(crate) mod of_mutex {
                 return false;
             }
             sleepers.next += 1;
-            let me = Sleeper(sleepers.next);
+            let me = Sleeper(sleepers.next, ptr::from_ref(addr).addr());
             let at = if lifo { 0 } else { sleepers.queue.len() };
             sleepers.queue.insert(at, me);
             if is_limited {
@@ -127,8 +129,9 @@ pub(crate) mod of_mutex {
         let mut sleepers = sleepers.lock().unwrap();
         addr.fetch_add(1, Ordering::Release);
         sleepers.released += 1;
-        if !sleepers.queue.is_empty() {
-            let first = sleepers.queue.remove(0);
+        let first = sleepers.queue.iter().position(|sleeper| sleeper.1 == ptr::from_ref(addr).addr());
+        if let Some(i) = first {
+            let first = sleepers.queue.remove(i);
             let handed = handoff && sleepers.cansemacquire(addr);
             sleepers.woken.push((first, handed));
             changed.notify_all();

@@ -2,9 +2,12 @@
 //! a model.
 
 mod models_raw_mutex;
+mod models_raw_rwlock;
 mod models_wait_group;
 #[path = "../../../../src/sync/raw_mutex.rs"]
 mod raw_mutex;
+#[path = "../../../../src/sync/raw_rwlock.rs"]
+mod raw_rwlock;
 #[path = "../../../../src/sync/wait_group.rs"]
 mod wait_group;
 

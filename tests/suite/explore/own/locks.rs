@@ -34,6 +34,7 @@ explored! {
     a_mutex_lets_one_in
     a_wait_for_a_mutex_ends_in_time
     some_give_up
+    some_readers_and_writers_give_up
     who_waits_for_a_mutex_gets_it_from_one_who_always_has_it
     readers_are_many_and_writers_alone
     a_writer_that_waits_goes_before_readers_that_come_then

@@ -44,9 +44,12 @@
 use std::error::Error;
 use std::ffi::c_void;
 use std::fmt;
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::chan::{Receiver, never};
@@ -136,7 +139,7 @@ pub fn sleep_until(deadline: Instant) {
 /// accept or a wait for a child that is in progress then returns an error to `f`, of which
 /// [`ContextError::of`](crate::context::ContextError::of) says `DeadlineExceeded`. If `f` returns
 /// that error, the result is `Ok(Err(error))`. [`Context::run`] has a table of all waits. Nobody
-/// else has an equal of it for blocking code; in `async` code it is tokio's `timeout`.
+/// else has an equal of it for blocking code. In `async` code it is [`timeout_async`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -169,7 +172,51 @@ pub fn timeout<T>(d: Duration, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
     ctx.run(f).map_err(|_| Elapsed)
 }
 
-/// The error of [`timeout`]: its time is over.
+/// [`timeout`] for `async` code, on any executor: waits until `future` has its result, or `d` is
+/// over. The time begins with this call. When it is over, `future` is dropped. If both have come,
+/// the result counts. tokio's `timeout`; Go has none.
+///
+/// ```
+/// use std::time::Duration;
+/// use gosched::chan::bounded;
+/// use gosched::time::{self, Elapsed};
+///
+/// gosched::run(|| {
+///     let (tx, rx) = bounded(1);
+///     gosched::block_on(async {
+///         let late = time::timeout_async(Duration::from_millis(1), rx.recv_async()).await;
+///         assert_eq!(late, Err(Elapsed));
+///         tx.send(7).unwrap();
+///         let in_time = time::timeout_async(Duration::from_secs(3600), rx.recv_async()).await;
+///         assert_eq!(in_time, Ok(Ok(7)));
+///     });
+/// });
+/// ```
+///
+/// # Errors
+/// The future that this returns has an error as its result if `d` was over first.
+///
+/// # Panics
+/// If it is called inside [`blocking`](crate::blocking), or before the first [`run`](crate::run),
+/// or there is no memory for its timer. The future that it returns panics as `future` does.
+#[track_caller]
+pub fn timeout_async<F: IntoFuture>(
+    d: Duration,
+    future: F,
+) -> impl Future<Output = Result<F::Output, Elapsed>> {
+    let timer = Receiver::of_timer("time::timeout_async", when(nanos(d)), 0);
+    let future = future.into_future();
+    async move {
+        let (mut future, mut late) = (pin!(future), pin!(timer.recv_async()));
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => late.as_mut().poll(context).map(|_| Err(Elapsed)),
+        })
+        .await
+    }
+}
+
+/// The error of [`timeout`] and [`timeout_async`]: the time is over.
 ///
 /// ```
 /// use std::time::Duration;

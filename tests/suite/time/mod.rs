@@ -2,8 +2,9 @@
 
 mod due;
 mod sleep;
+mod timeouts;
 mod timers;
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[due::TESTS, sleep::TESTS, timers::TESTS];
+pub const TESTS: &[&[Test]] = &[due::TESTS, sleep::TESTS, timeouts::TESTS, timers::TESTS];

@@ -88,7 +88,8 @@ impl<T: Send + 'static> JoinSet<T> {
         JoinSet { ctx: ctx.clone(), running: HashMap::new(), ended: unbounded() }
     }
 
-    /// Runs `f` on a new goroutine of the set.
+    /// Runs `f` on a new goroutine of the set. It sees no
+    /// [`ScopedValue`](crate::ScopedValue) that is bound here, because it may outlive the binding.
     ///
     /// ```
     /// use gosched::JoinSet;

@@ -13,9 +13,7 @@ use crate::runtime::{Bound, Extent};
 ///
 /// For what belongs to a request and passes through code that doesn't know it, such as the name of
 /// a user. A value that code hands down itself is in a
-/// [`Context`](crate::context::Context::with_value). A goroutine of [`go`](crate::go) or of a
-/// [`JoinSet`](crate::JoinSet) may outlive the call, so it sees no bound values. Bind a clone
-/// there: `set.go(move || USER.bind(user, || work()))`.
+/// [`Context`](crate::context::Context::with_value).
 ///
 /// ```
 /// use gosched::ScopedValue;
@@ -34,6 +32,31 @@ use crate::runtime::{Bound, Extent};
 ///         });
 ///     });
 ///     assert_eq!(log("ends"), "nobody: ends");
+/// });
+/// ```
+///
+/// The value is dropped when the call ends, and nobody sees it afterwards. So a goroutine sees it
+/// if the call waits for its end: that is so in a [`scope`](crate::scope) and in an
+/// [`err_group`](crate::sync::err_group). A goroutine of [`go`](crate::go) or of a
+/// [`JoinSet`](crate::JoinSet) may outlive the call, and sees no bound values. Java draws the same
+/// line: threads of a `StructuredTaskScope` see them, and threads of an executor don't.
+///
+/// If the goroutines can end with the call, use a scope. Otherwise bind a clone in the goroutine:
+///
+/// ```
+/// use gosched::{JoinSet, ScopedValue};
+///
+/// static USER: ScopedValue<String> = ScopedValue::new();
+///
+/// fn audit(set: &mut JoinSet<Option<String>>) {
+///     let user = USER.get().unwrap_or_default();
+///     set.go(move || USER.bind(user, || USER.get())); // ends when it likes
+/// }
+///
+/// gosched::run(|| {
+///     let mut audits = JoinSet::new();
+///     USER.bind("gopher".to_owned(), || audit(&mut audits));
+///     assert_eq!(audits.join_all(), [Some("gopher".to_owned())]);
 /// });
 /// ```
 pub struct ScopedValue<T> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gosched::chan::{bounded, never};
 use gosched::context::{Context, ContextError};
+use gosched::sync::err_group;
 use gosched::{JoinSet, ScopedValue, go, goexit, run, scope, shield, time, try_scope};
 
 use crate::harness::goroutines::{go_until_it_waits, others_ended};
@@ -26,6 +27,7 @@ tests! {
     a_scope_that_fails_aborts_the_others
     a_bound_value_is_seen_in_the_call
     scopes_see_bound_values
+    a_set_sees_no_bound_values
     a_panic_unbinds
     bindings_and_runs_together
 }
@@ -281,6 +283,34 @@ fn scopes_see_bound_values() {
             });
             assert!(!go(|| USER.is_bound()).join().unwrap());
         });
+    });
+}
+
+fn a_set_sees_no_bound_values() {
+    static KEPT: ScopedValue<Arc<()>> = ScopedValue::new();
+    run(|| {
+        let (kept, mut set) = (Arc::new(()), JoinSet::new());
+        let (tx, rx) = bounded(0);
+        KEPT.bind(kept.clone(), || {
+            let seen = err_group(&Context::background(), |group| {
+                group.go(|_| KEPT.get().map(drop).ok_or("it sees nothing"));
+                Ok(())
+            });
+            assert_eq!(seen, Ok(()));
+            set.go(move || {
+                rx.recv().unwrap();
+                KEPT.is_bound()
+            });
+        });
+        assert_eq!(Arc::strong_count(&kept), 1, "it is dropped, although the goroutine goes on");
+        tx.send(()).unwrap();
+        assert_eq!(set.join_all(), [false]);
+        let mut set = JoinSet::new();
+        KEPT.bind(kept, || {
+            let again = KEPT.get().unwrap();
+            set.go(move || KEPT.bind(again, || KEPT.is_bound()));
+        });
+        assert_eq!(set.join_all(), [true]);
     });
 }
 

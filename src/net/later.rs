@@ -193,8 +193,12 @@ where
     match wait {
         // SAFETY: `make` takes `rest`, once. The stream is in it, with its registration.
         Some(pd) => unsafe { poll_runtime_poll_later(pd, Mode::Read, rest) },
-        // SAFETY: nobody else has `rest`.
-        None => goready(unsafe { ((*rest).make)(rest) }),
+        None => {
+            // SAFETY: nobody else has `rest`.
+            if let Some(gp) = unsafe { ((*rest).make)(rest) } {
+                goready(gp);
+            }
+        }
     }
     Ok(())
 }
@@ -237,7 +241,7 @@ where
     ///
     /// # Safety
     /// [`boxed`](Self::boxed) has returned `later`, and this is called once with it.
-    unsafe fn make(later: *mut Later) -> &'static G {
+    unsafe fn make(later: *mut Later) -> Option<&'static G> {
         // SAFETY: `later` is the first field of a box that nobody else has.
         let mut rest = unsafe { Box::from_raw(later.cast::<Self>()) };
         let inherited = mem::replace(&mut rest.inherited, Inherited::NONE);
@@ -254,7 +258,7 @@ where
             call()
         };
         match builder.make_waiting(created_at, &mut Some(unpack), inherited) {
-            Ok(gp) => gp,
+            Ok(gp) => Some(gp),
             Err(error) => {
                 eprintln!("gosched::net::go_when_readable: {error}");
                 throw("out of memory for a goroutine")

@@ -180,9 +180,10 @@ fn at_urgent_data(fd: RawFd) -> bool {
     poll_now(fd, both) & both == both
 }
 
-/// [`poll_runtime_poll_wait`] for a goroutine that is yet to be made. The goroutine is made from
-/// `later` and made ready when the wait is over, or at once if there is nothing to wait for. The
-/// wakeup may be spurious, too. May be called on any thread, with room on the stack.
+/// [`poll_runtime_poll_wait`] for a goroutine that is yet to be made, or for what else `later`
+/// does. The goroutine is made from `later` and made ready when the wait is over, or at once if
+/// there is nothing to wait for. The wakeup may be spurious, too. May be called on any thread, with
+/// room on the stack.
 ///
 /// # Safety
 /// As [`poll_runtime_poll_wait`], but [`poll_runtime_poll_close`] isn't called before the goroutine
@@ -191,9 +192,9 @@ pub(crate) unsafe fn poll_runtime_poll_later(pd: &'static PollDesc, mode: Mode, 
     let later = Waiter::later(later);
     if netpolllater(pd, mode, later) {
         wake_net_poller_from_outside();
-    } else {
-        // SAFETY: nobody else has it; it may be made, as the caller says.
-        goready(unsafe { later.goroutine() });
+    // SAFETY: nobody else has it; it may be made, as the caller says.
+    } else if let Some(gp) = unsafe { later.goroutine() } {
+        goready(gp);
     }
 }
 
@@ -432,7 +433,9 @@ fn end_waits(pd: &PollDesc, read: bool, write: bool) {
     unlock(&pd.lock);
     for waiter in rg.into_iter().chain(wg) {
         // SAFETY: it was taken out, the lock is released, and a thread that ends a wait has room.
-        goready(unsafe { waiter.goroutine() });
+        if let Some(gp) = unsafe { waiter.goroutine() } {
+            goready(gp);
+        }
     }
     netpoll_adjust_waiters(delta);
 }

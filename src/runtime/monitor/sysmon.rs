@@ -164,8 +164,8 @@ fn poll_if_nobody_does(now: i64) {
     if !list.empty() {
         // As in retake_from_syscall.
         counted(|| injectglist(&list));
-        netpoll_adjust_waiters(delta);
     }
+    netpoll_adjust_waiters(delta);
 }
 
 /// Wakes an M for a timer that is due, if a P is idle and no M waits for timers. The M that waited

@@ -237,7 +237,7 @@ fn epoll_wait(events: &mut [MaybeUninit<epoll_event>; EVENTS], delay: i64) -> io
 /// Waits until descriptors become ready, until [`netpoll_break`], or for `delay` nanoseconds. If
 /// `delay` is 0, doesn't wait; if it is negative, waits without a limit. May return early. Returns
 /// the goroutines to make ready, and the number to pass to
-/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) afterwards, which is 0 if there are no
+/// [`netpoll_adjust_waiters`](super::netpoll_adjust_waiters) afterwards, also if there are no
 /// goroutines. The poller must have been made. Go's `netpoll`.
 pub(in crate::runtime) fn netpoll(delay: i64) -> (GList, i32) {
     let to_run = GQueue::default();

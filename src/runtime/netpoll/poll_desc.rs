@@ -1,10 +1,10 @@
 //! [`PollDesc`], the poller's struct for each descriptor, and the [`Waiter`] in one of its
 //! semaphores.
 //!
-//! A waiter is a goroutine that has parked, or a [`Later`], from which a goroutine is made when the
-//! wait is over. A goroutine that waits keeps the page in which its stack begins, because pointers
-//! to that page may be anywhere. So a goroutine that needs nothing on its stack after the wait ends
-//! instead of parking, and leaves a `Later`.
+//! A waiter is a goroutine that has parked, or a [`Later`], from which as a rule a goroutine is
+//! made when the wait is over. A goroutine that waits keeps the page in which its stack begins,
+//! because pointers to that page may be anywhere. So a goroutine that needs nothing on its stack
+//! after the wait ends instead of parking, and leaves a `Later`.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -74,8 +74,8 @@ pub(super) const TAGGED_POINTER_BITS: u32 = 19;
 ///   `PD_WAIT`, unless the semaphore has changed by then: to `PD_READY`, or to `PD_NIL` after a
 ///   deadline or a close.
 /// - a G that has parked. The thread that replaces the G in the semaphore makes the G ready.
-/// - a `Later`, with a bit beside its address. The thread that replaces the `Later` makes the
-///   goroutine, and makes that goroutine ready.
+/// - a `Later`, with a bit beside its address. The thread that replaces the `Later` calls its
+///   `make`, and makes the goroutine ready that it gets.
 ///
 /// The fields that every wait and every event use come first, in one cache line.
 #[repr(C, align(64))]
@@ -282,18 +282,18 @@ impl Waiter {
         self.0
     }
 
-    /// Returns the goroutine, to be made ready. The caller holds no lock, and has room on its
-    /// stack.
+    /// Returns the goroutine, if there is one, to be made ready. The caller holds no lock, and has
+    /// room on its stack.
     ///
     /// # Safety
     /// The caller has taken the waiter out of the semaphore, or has never put it there, so no other
     /// thread calls this for the waiter. The `make` of a `Later` may be called with that `Later`,
     /// on any thread.
     #[inline(always)]
-    pub(in crate::runtime) unsafe fn goroutine(self) -> &'static G {
+    pub(in crate::runtime) unsafe fn goroutine(self) -> Option<&'static G> {
         if self.0.addr() & LATER == 0 {
             // SAFETY: without the bit it is a G that was parked, and G's are never freed.
-            return unsafe { &*self.0 };
+            return Some(unsafe { &*self.0 });
         }
         let later: *mut Later = self.0.map_addr(|addr| addr & !LATER).cast();
         // SAFETY: the `Later` stays until `make` takes it, and `make` is called once, as the caller
@@ -302,13 +302,15 @@ impl Waiter {
     }
 }
 
-/// Stands for a goroutine that is yet to be made. It is the first field of a struct with the
-/// goroutine's data.
+/// Stands for a goroutine that is yet to be made, or for something else that happens at the end of
+/// the wait. It is the first field of a struct with the data of that.
 #[repr(C, align(8))]
 pub(crate) struct Later {
-    /// Makes the goroutine, for the caller to make ready. Takes ownership of the struct that
-    /// contains this `Later`.
-    pub(crate) make: unsafe fn(*mut Later) -> &'static G,
+    /// Does what is to happen. Returns a goroutine for the caller to make ready, if there is one.
+    /// Takes ownership of the struct that contains this `Later`. It may run on g0, and so calls no
+    /// code of the program's, and makes no goroutine ready itself: an M that polls has looked for
+    /// goroutines that are ready before.
+    pub(crate) make: unsafe fn(*mut Later) -> Option<&'static G>,
 }
 
 /// A bit beside the address of a [`Later`]. The constants of a semaphore are smaller.

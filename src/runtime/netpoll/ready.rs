@@ -76,7 +76,9 @@ pub(super) fn netpollready(to_run: &GQueue, pd: &PollDesc, read: bool, write: bo
         if ready && let Some(waiter) = netpollunblock(pd, mode, true, &mut delta) {
             // SAFETY: the waiter was taken out. The M that polls has room on its stack, and holds
             // no lock that making a goroutine takes.
-            to_run.push_back(unsafe { waiter.goroutine() });
+            if let Some(gp) = unsafe { waiter.goroutine() } {
+                to_run.push_back(gp);
+            }
         }
     }
     delta

@@ -243,9 +243,10 @@ pub(super) fn poll_now() -> Option<&'static G> {
 /// The first of the goroutines that [`netpoll`] has returned, to be run here; the others become
 /// runnable. Part of Go's `findRunnable`.
 fn first_polled(list: &GList, delta: i32) -> Option<&'static G> {
-    let gp = list.pop()?;
+    let first = list.pop();
     injectglist(list);
     netpoll_adjust_waiters(delta);
+    let gp = first?;
     casgstatus(gp, GWAITING, GRUNNABLE);
     trace(|| Event::GoUnpark(gp));
     Some(gp)

@@ -54,13 +54,18 @@ impl Parker {
 
     /// Ends the wait, or the next one.
     pub(crate) fn wake(&self) {
+        if let Some(gp) = self.notify() {
+            goready(gp);
+        }
+    }
+
+    /// [`wake`](Self::wake), but the caller makes the goroutine ready, if it gets one.
+    pub(crate) fn notify(&self) -> Option<&'static G> {
         // Release pairs with park. Acquire pairs with parkcommit: the G is seen as parked.
         let waits = self.0.swap(NOTIFIED, Ordering::AcqRel);
-        if waits != EMPTY && waits != NOTIFIED {
-            // SAFETY: `waits` is a G, and G's are never freed. Only the thread that takes it out of
-            // the word wakes it.
-            goready(unsafe { &*waits });
-        }
+        // SAFETY: it is a G then, and G's are never freed. Only the thread that takes it out of the
+        // word wakes it.
+        (waits != EMPTY && waits != NOTIFIED).then(|| unsafe { &*waits })
     }
 }
 

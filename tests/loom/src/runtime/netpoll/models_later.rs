@@ -13,9 +13,9 @@ struct Rest {
 }
 
 impl Rest {
-    unsafe fn make(later: *mut Later) -> &'static G {
+    unsafe fn make(later: *mut Later) -> Option<&'static G> {
         // SAFETY: the box of wait_later. Only this function has it.
-        unsafe { Box::from_raw(later.cast::<Rest>()) }.gp
+        Some(unsafe { Box::from_raw(later.cast::<Rest>()) }.gp)
     }
 }
 

@@ -163,6 +163,8 @@ mod types {
         OnceLock "sync::OnceLock<T>" invariant;
         /// The function makes a value, which all that share it see.
         LazyLock "sync::LazyLock<T>" invariant;
+        /// Values go in, for others.
+        ReadyQueue "net::ReadyQueue<T>" invariant;
         /// It owns a `T`, and has no other use of it.
         Pollable "net::Pollable<T>" covariant;
         /// Any code that shares it may set it.

@@ -35,6 +35,7 @@
 //! | end another goroutine's wait | `Close` | [`close`](Pollable::close) |
 //! | end another goroutine's connect | `DialContext` | [`begin_connect`](TcpStream::begin_connect), and `close` |
 //! | wait without a goroutine | | [`go_when_readable`] |
+//! | wait for many with few goroutines | | [`ReadyQueue`] |
 //! | read and write at once | | `&TcpStream` is [`Read`](std::io::Read) and [`Write`](std::io::Write) |
 //!
 //! On a thread that isn't a goroutine's an operation blocks that thread while it waits, once the
@@ -51,6 +52,8 @@
 // | `pollable.rs` | `Pollable`: whatever can be polled; the owner of its descriptor, and how it is dropped |
 // | `limit.rs` | what ends an operation that waits: a timeout, a cancellation |
 // | `later.rs` | `go_when_readable`: waiting without a goroutine |
+// | `ready_list.rs` | the list of a ready queue, and the goroutines that wait for its nodes |
+// | `ready_queue.rs` | `ReadyQueue`: values that wait for descriptors, for few goroutines |
 // | `registration.rs` | a descriptor in the poller: turns, drains, deadlines |
 
 mod datagram;
@@ -58,6 +61,8 @@ mod later;
 mod limit;
 mod options;
 mod pollable;
+mod ready_list;
+mod ready_queue;
 mod registration;
 mod resolve;
 mod tcp;
@@ -68,6 +73,7 @@ pub use later::{Readable, go_when_readable};
 pub(crate) use limit::Limit;
 pub use pollable::Pollable;
 pub(crate) use pollable::room;
+pub use ready_queue::ReadyQueue;
 pub(crate) use registration::{is_ready, set_nonblocking};
 pub use tcp::{Incoming, TcpListener, TcpStream};
 pub use unix::{UnixDatagram, UnixIncoming, UnixListener, UnixStream};

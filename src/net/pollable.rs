@@ -294,6 +294,38 @@ impl<T> Pollable<T> {
         Ok(self.registration.timeout(Mode::Write))
     }
 
+    /// Reads what there is. It doesn't wait for bytes, but for its turn, while another goroutine
+    /// reads.
+    ///
+    /// ```
+    /// use std::io::{ErrorKind, Write};
+    /// use gosched::net::UnixStream;
+    ///
+    /// gosched::run(|| {
+    ///     let (mut ours, theirs) = UnixStream::pair()?;
+    ///     assert_eq!(theirs.try_read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    ///     ours.write_all(b"bytes")?;
+    ///     assert_eq!(theirs.try_read(&mut [0; 8])?, 5);
+    ///     Ok::<(), std::io::Error>(())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing to read. Otherwise as the read
+    /// of the `T`, and as [`readable`](Self::readable).
+    ///
+    /// # Panics
+    /// If it must wait for its turn inside [`blocking`](crate::blocking), or before the first
+    /// [`run`](crate::run).
+    #[track_caller]
+    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize>
+    where
+        for<'a> &'a T: Read,
+    {
+        self.registration.try_read(buf.len(), || (&mut self.get_ref()).read(buf))
+    }
+
     /// Ends all waits: these operations, and all later ones, fail with
     /// [`BrokenPipe`](io::ErrorKind::BrokenPipe). The descriptor itself is closed when this value
     /// is dropped, which can't happen while it is in use. A second call does nothing. Go's `Close`.

@@ -173,6 +173,20 @@ impl<T> Registration<T> {
         Ok(n)
     }
 
+    /// A read into `len` bytes that doesn't wait, except for its turn. It notes as
+    /// [`read`](Self::read) does whether it has taken all bytes.
+    pub(super) fn try_read(&self, len: usize, mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+        if len == 0 {
+            return self.read_nothing();
+        }
+        let mut drained = self.reading.turn.lock();
+        poll_runtime_poll_reset(self.pd, Mode::Read).map_err(error)?;
+        *drained = false;
+        let n = attempt(&mut f).unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))?;
+        *drained = self.short_read_drains && 0 < n && n < len && !self.pd.event_last();
+        Ok(n)
+    }
+
     /// A read into no bytes, in its turn. As Go's `FD.Read`, it doesn't wait for something to read;
     /// the kernel's read would wait on some sockets.
     #[track_caller]

@@ -131,6 +131,7 @@ fn types_with_a_parameter() {
         "++ -- -- --": ours::MappedRwLockWriteGuard<'static, T>;
         "++ -- -- --": ours::OwnedMappedRwLockReadGuard<u8, T> ours::OwnedMappedRwLockReadGuard<T, u8>;
         "++ -- -- --": ours::OwnedMappedRwLockWriteGuard<u8, T> ours::OwnedMappedRwLockWriteGuard<T, u8>;
+        "++ ++ -- --": net::ReadyQueue<T>;
         // These are like the value that they own.
         "++ +- -+ --": chan::SendTimeoutError<T> context::SendContextError<T> net::Pollable<T>;
         "++ +- -+ --": ours::PoolError<T> context::PoolContextError<T>;

@@ -4,6 +4,7 @@ mod faults;
 mod later;
 mod limits;
 mod pollable;
+pub mod ready_queue;
 mod storm;
 mod tcp;
 mod udp_and_unix;
@@ -15,6 +16,7 @@ pub const TESTS: &[&[Test]] = &[
     later::TESTS,
     limits::TESTS,
     pollable::TESTS,
+    ready_queue::TESTS,
     storm::TESTS,
     tcp::TESTS,
     udp_and_unix::TESTS,

@@ -32,6 +32,7 @@ tests! {
     what_cannot_be_polled
     where_nothing_can_wait
     a_read_of_nothing_waits_for_nothing
+    a_read_of_what_there_is
 }
 
 fn readable_and_writable(test: Test) {
@@ -419,5 +420,38 @@ fn a_read_of_nothing_waits_for_nothing(test: Test) {
             assert_eq!(kind(reader.join().unwrap()), ErrorKind::BrokenPipe);
             assert_eq!(kind(nothing.join().unwrap()), ErrorKind::BrokenPipe);
         });
+    });
+}
+
+/// It notes whether it has taken all bytes, and the wait for the next ones isn't in vain.
+fn a_read_of_what_there_is(test: Test) {
+    with_one_p_and_several(test, || {
+        let (mut a, mut b) = tcp_pair();
+        let mut buf = [0; 8];
+        assert_eq!(kind(a.try_read(&mut buf)), ErrorKind::WouldBlock);
+        assert_eq!(a.try_read(&mut []).unwrap(), 0);
+        for n in 0..100 {
+            // The next byte is there already, comes later, or comes meanwhile.
+            b.write_all(if n % 3 == 0 { b"one!" } else { b"one" }).unwrap();
+            a.readable().unwrap();
+            assert_eq!(a.try_read(&mut buf[..if n % 3 == 1 { 8 } else { 3 }]).unwrap(), 3);
+            match n % 3 {
+                0 => {}
+                1 => b.write_all(b"!").unwrap(),
+                _ => {
+                    let b = b.try_clone().unwrap();
+                    go(move || (&b).write_all(b"!").unwrap());
+                }
+            }
+            assert_eq!(read_one(&mut a).unwrap(), b'!');
+        }
+        a.set_read_deadline(Some(Instant::now()));
+        assert_eq!(kind(a.try_read(&mut buf)), ErrorKind::TimedOut);
+        a.set_read_deadline(None);
+        drop(b);
+        a.readable().unwrap();
+        assert_eq!(a.try_read(&mut buf).unwrap(), 0);
+        a.close();
+        assert_eq!(kind(a.try_read(&mut buf)), ErrorKind::BrokenPipe);
     });
 }

@@ -4,6 +4,8 @@ mod models_parker;
 #[path = "../../../../src/runtime/sema/parker.rs"]
 mod parker;
 
+pub(crate) use parker::Parker;
+
 /// The semaphores of a mutex, of a lock for readers and writers, or of a wait group. Their sleepers
 /// are in order, and a limit comes when the model says so.
 pub(crate) mod of_mutex {

@@ -21,6 +21,7 @@ mod broadcast;
 mod channels;
 mod locks;
 mod oneshot;
+mod ready_queues;
 mod runs;
 mod scopes;
 mod selects;
@@ -36,6 +37,7 @@ pub const TESTS: &[&[Test]] = &[
     channels::TESTS,
     locks::TESTS,
     oneshot::TESTS,
+    ready_queues::TESTS,
     runs::TESTS,
     scopes::TESTS,
     selects::TESTS,

@@ -15,17 +15,30 @@ use std::task::{self, Poll, Wake, Waker};
 
 use gosched::context::{Canceler, Context};
 
+#[cfg(feature = "server")]
+use crate::pollers::{Due, Queue};
+
 /// What a future on this goroutine waits for by reading it.
 pub(crate) trait Source: Send + Sync {
     /// Waits until something was read, and keeps that for the future. Returns false if the context
     /// has ended the wait.
     fn fill(&self, ctx: &Context, task: Task) -> bool;
 
+    /// Enqueues `due`, with this source in it, as soon as there is something to read. Called
+    /// instead of [`fill`](Self::fill).
+    #[cfg(feature = "server")]
+    fn enqueue_when_readable(self: Arc<Self>, queue: &Queue, due: Due);
+
+    /// Notes that there is something to read, after
+    /// [`enqueue_when_readable`](Self::enqueue_when_readable).
+    #[cfg(feature = "server")]
+    fn readable(&self, task: Task);
+
     /// Ends the duty to call [`fill`](Self::fill).
     fn release(&self, task: Task);
 }
 
-/// Names a future that [`block_on`] polls: the data of its waker.
+/// Names a future that [`block_on`] or a poller polls: the data of its waker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Task(*const ());
 
@@ -38,9 +51,9 @@ impl Task {
 
 /// The future that this goroutine polls, and what it wants to wait for.
 #[derive(Default)]
-struct Current {
+pub(crate) struct Current {
     task: Option<Task>,
-    source: Option<Arc<dyn Source>>,
+    pub(crate) source: Option<Arc<dyn Source>>,
 }
 
 thread_local! {
@@ -104,8 +117,17 @@ impl Driver {
 }
 
 impl Current {
+    /// A future that wants nothing yet.
+    pub(crate) fn new(task: Task) -> Self {
+        Current { task: Some(task), source: None }
+    }
+
     /// Polls once, as the current future of this goroutine.
-    fn poll<F: Future>(&mut self, future: Pin<&mut F>, context: &mut task::Context<'_>) -> Poll<F::Output> {
+    pub(crate) fn poll<F: Future + ?Sized>(
+        &mut self,
+        future: Pin<&mut F>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<F::Output> {
         let _entered = Entered::new(self);
         future.poll(context)
     }
@@ -183,7 +205,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut context = task::Context::from_waker(&waker);
     let mut future = pin!(future);
     // Dropped before the future, which may own the source.
-    let mut current = Current { task: Some(Task::of(&waker)), source: None };
+    let mut current = Current::new(Task::of(&waker));
     let mut interruptible = None;
     gosched::block_on(poll_fn(|outer| {
         driver.unpark.get_or_init(|| outer.waker().clone());
@@ -212,9 +234,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }))
 }
 
-/// Asks the goroutine to wait in `source` as soon as its future can't go on. Returns false if the
-/// waker isn't that of a future that [`block_on`] polls here: then the goroutine may wait
-/// elsewhere, for instance in another function of that name. It can wait for one source at a time.
+/// Asks the goroutine to wait in `source` as soon as its future can't go on, or to enqueue the
+/// future when the source can. Returns false if the waker isn't that of a future that [`block_on`]
+/// or a poller polls here. Then the goroutine may wait elsewhere, for instance in another function
+/// of that name. It can wait for one source at a time.
 pub(crate) fn wait_in(source: Arc<dyn Source>, waker: &Waker) -> bool {
     let mut current = Current::default().replace();
     let waits = current.source.is_none() && current.task == Some(Task::of(waker));

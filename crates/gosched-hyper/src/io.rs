@@ -16,6 +16,8 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use crate::drive::{self, Source, Task, lock};
+#[cfg(feature = "server")]
+use crate::pollers::{Due, Queue};
 
 /// The most bytes that one read takes.
 const CHUNK: usize = 8 << 10;
@@ -30,7 +32,9 @@ const FLAT: usize = 512;
 pub trait Socket: AsFd + Send + Sync + 'static {
     /// Reads what there is.
     #[doc(hidden)]
-    fn read_now(&self, buf: &mut [u8]) -> io::Result<usize>;
+    fn read_now(stream: &Pollable<Self>, buf: &mut [u8]) -> io::Result<usize>
+    where
+        Self: Sized;
 
     /// Writes what there is room for.
     #[doc(hidden)]
@@ -48,8 +52,8 @@ where
     T: AsFd + Send + Sync + 'static,
     for<'a> &'a T: Read + Write,
 {
-    fn read_now(&self, buf: &mut [u8]) -> io::Result<usize> {
-        retried(|| (&mut &*self).read(buf))
+    fn read_now(stream: &Pollable<T>, buf: &mut [u8]) -> io::Result<usize> {
+        stream.try_read(buf)
     }
 
     fn write_now(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -118,9 +122,8 @@ fn retried(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 /// ```
 ///
 /// Any executor can poll it. It takes least in a task of a
-/// [`GoschedExecutor`](crate::GoschedExecutor), or on a connection's goroutine of a
-/// `server::Server`: that goroutine itself waits in the socket. Elsewhere a new goroutine wakes the
-/// task each time that it may read again.
+/// [`GoschedExecutor`](crate::GoschedExecutor), whose goroutine itself waits in the socket, or in a
+/// `server::Server`. Elsewhere a new goroutine wakes the task each time that it may read again.
 ///
 /// A [timeout](Pollable::set_write_timeout) or deadline of the stream's writes fails a write that
 /// waits for so long. A `server::Server` limits reads by timers of its own.
@@ -277,7 +280,7 @@ impl<T: Socket> Reading<T> {
         if !inbox.waiting && !inbox.drained {
             let this = &mut *inbox;
             allocate(&mut this.bytes);
-            let result = self.stream.get_ref().read_now(&mut this.bytes);
+            let result = T::read_now(&self.stream, &mut this.bytes);
             inbox.store(result);
             if let Some(result) = inbox.deliver(&mut buf) {
                 return Poll::Ready(result);
@@ -326,6 +329,18 @@ impl<T: Socket> Source for Reading<T> {
         inbox.store(result);
         end_wait(inbox, Some(task));
         true
+    }
+
+    #[cfg(feature = "server")]
+    fn enqueue_when_readable(self: Arc<Self>, queue: &Queue, due: Due) {
+        queue.push_when_readable(&self.stream, due);
+    }
+
+    #[cfg(feature = "server")]
+    fn readable(&self, task: Task) {
+        let mut inbox = lock(&self.inbox);
+        inbox.drained = false;
+        end_wait(inbox, Some(task));
     }
 
     fn release(&self, task: Task) {

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! A handler may wait as goroutines do, for instance in `gosched::time::sleep` or a database's blocking
-//! driver: each connection has a goroutine, and in HTTP/2 each request.
+//! driver. Then it keeps the goroutine on which it runs, and others serve the other connections.
 //!
 //! | feature | what it adds |
 //! | --- | --- |
@@ -32,8 +32,8 @@
 //!
 //! # What differs from tokio
 //!
-//! - The goroutine of a connection of HTTP/1 runs its handlers, which costs least. While a handler
-//!   waits as goroutines do, nothing polls the connection. So the handler isn't dropped when its
+//! - The goroutine that polls a connection of HTTP/1 runs its handlers, which costs least. While a
+//!   handler waits as goroutines do, nothing polls that connection. So the handler isn't dropped when its
 //!   client has gone. A handler that waits in a future is dropped, as with tokio.
 //! - For the same reason neither a handler nor a layer may wait for the request's body as goroutines
 //!   do, for instance by a `block_on` of the next layer: `.await` it.
@@ -74,12 +74,15 @@
 // | `timer.rs` | sleeps |
 // | `io.rs` | `GoschedIo`: reads ahead, waits for room |
 // | `drive.rs` | a future, and the goroutine that polls it and waits for its socket |
+// | `pollers.rs` | many futures, and few goroutines that poll them |
 
 #[cfg(feature = "client")]
 pub mod client;
 mod drive;
 mod executor;
 mod io;
+#[cfg(feature = "server")]
+mod pollers;
 #[cfg(feature = "server")]
 pub mod server;
 mod timer;

@@ -1,11 +1,10 @@
 //! One connection of a server, of any protocol.
 
-use std::future::poll_fn;
 use std::mem::replace;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Poll, Waker, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use gosched::context::{self, AfterFunc};
 use http_body::Body;
@@ -16,8 +15,8 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper::{Request, Response};
 use hyper_util::server::conn::auto;
+use pin_project_lite::pin_project;
 
-use crate::drive::block_on;
 use crate::server::phase::{Clock, Late, Phases};
 use crate::{BoxError, GoschedExecutor};
 
@@ -72,40 +71,60 @@ where
 }
 
 /// The two contexts that end a connection.
-pub(super) struct Ends<'a> {
+pub(super) struct Ends {
     /// Ends it after the requests that have come.
-    pub(super) graceful: &'a context::Context,
+    pub(super) graceful: context::Context,
     /// Ends it at once.
-    pub(super) now: &'a context::Context,
+    pub(super) now: context::Context,
 }
 
-pub(super) fn run<C: Connection>(connection: C, ends: &Ends<'_>, phases: &Phases) -> Result<(), BoxError> {
-    let mut connection = pin!(connection);
-    let (mut clock, mut stops) = (Clock::default(), None);
-    let mut ending = false;
-    block_on(poll_fn(|task| {
-        let stops = stops.get_or_insert_with(|| Stops::new(ends, task.waker()));
+pin_project! {
+    /// Serves a connection to its end.
+    pub(super) struct Serving<C> {
+        #[pin]
+        connection: C,
+        ends: Ends,
+        phases: Arc<Phases>,
+        clock: Clock,
+        stops: Option<Stops>,
+        // Whether it ends after the requests that have come.
+        ending: bool,
+    }
+}
+
+impl<C> Serving<C> {
+    pub(super) fn new(connection: C, ends: Ends, phases: Arc<Phases>) -> Self {
+        Serving { connection, ends, phases, clock: Clock::default(), stops: None, ending: false }
+    }
+}
+
+impl<C: Connection> Future for Serving<C> {
+    type Output = Result<(), BoxError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let stops = this.stops.get_or_insert_with(|| Stops::new(this.ends, task.waker()));
         match stops.came.load(Ordering::Acquire) {
             NONE => {}
-            GRACEFUL if replace(&mut ending, true) => {}
-            GRACEFUL => connection.as_mut().end(),
+            GRACEFUL if replace(this.ending, true) => {}
+            GRACEFUL => this.connection.as_mut().end(),
             _ => return Poll::Ready(Err("the server has ended".into())),
         }
         loop {
-            if let Poll::Ready(result) = connection.as_mut().poll(task) {
+            if let Poll::Ready(result) = this.connection.as_mut().poll(task) {
                 return Poll::Ready(result.map_err(Into::into));
             }
-            match ready!(phases.poll(&mut clock, task)) {
-                Late::Idle if !replace(&mut ending, true) => {
+            match ready!(this.phases.poll(this.clock, task)) {
+                Late::Idle if !replace(this.ending, true) => {
                     // If a request comes meanwhile, it is answered. HTTP/2 waits for an
                     // acknowledgement, which has the same limit.
-                    connection.as_mut().end();
-                    phases.begin_idle();
+                    this.connection.as_mut().end();
+                    this.phases.begin_idle();
                 }
                 late => return Poll::Ready(Err(late.into())),
             }
         }
-    }))
+    }
 }
 
 const NONE: u8 = 0;
@@ -122,9 +141,9 @@ struct Stops {
 }
 
 impl Stops {
-    fn new(ends: &Ends<'_>, waker: &Waker) -> Self {
+    fn new(ends: &Ends, waker: &Waker) -> Self {
         let came = Arc::new(AtomicU8::new(NONE));
-        let wakes = [(ends.graceful, GRACEFUL), (ends.now, NOW)].map(|(ctx, stop)| {
+        let wakes = [(&ends.graceful, GRACEFUL), (&ends.now, NOW)].map(|(ctx, stop)| {
             if ctx.err().is_some() {
                 came.fetch_max(stop, Ordering::Relaxed);
             }

@@ -1,11 +1,17 @@
-//! HTTP servers: a goroutine for each connection. Go's `net/http`.
+//! HTTP servers, whose handlers run on goroutines. Go's `net/http`.
 //!
 //! [`serve`] needs a listener and a service, and has limits that suit most servers. [`Server`] is
 //! its builder.
 //!
-//! A connection's goroutine reads its requests, runs their handlers one after the other, and writes
-//! the answers. In HTTP/2 each request has a goroutine of its own. So a handler may wait as
-//! goroutines do, and it may be `async` and wait for futures.
+//! A handler may wait as goroutines do, and it may be `async` and wait for futures. A few
+//! goroutines poll all connections: they read requests, run their handlers, and write the answers.
+//! While a handler of HTTP/1 waits as goroutines do, it keeps its goroutine, and its connection
+//! waits. Another goroutine polls the other connections. In HTTP/2 each request has a goroutine of
+//! its own.
+//!
+//! Requests of several connections run on one goroutine, one after the other. So a handler finds
+//! in thread-locals and [`goroutine_local!`](gosched::goroutine_local)s what another request has
+//! left there.
 //!
 //! | to | in Go's `http.Server` | here |
 //! | --- | --- | --- |
@@ -42,7 +48,9 @@ use hyper::{Request, Response};
 use hyper_util::server::conn::auto;
 use rustix::io::Errno;
 
-use crate::server::connection::Ends;
+use crate::drive::block_on;
+use crate::pollers::Pollers;
+use crate::server::connection::{Ends, Serving};
 use crate::server::phase::{Limits, Phases, Watched};
 use crate::server::request::{Requests, Rules};
 use crate::{BoxError, GoschedExecutor, GoschedIo, GoschedTimer, Socket};
@@ -57,6 +65,30 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// long as the one before, up to the last. Those of Go's `Server.Serve`.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Calls a function with the future of a connection of a server, whose type depends on the
+/// protocol.
+macro_rules! serving {
+    ($server:expr, $io:expr, $service:expr, $now:expr, $then:expr) => {{
+        let server: &Server = &$server;
+        let phases = Phases::new(server.limits, server.ctx.clone());
+        let io = Watched { io: $io, phases: phases.clone() };
+        let service = Requests { service: $service, phases: phases.clone(), rules: server.rules.clone() };
+        let ends = Ends { graceful: server.ctx.clone(), now: $now };
+        match &server.protocol {
+            Protocol::Auto(builder) => {
+                let connection = builder.serve_connection_with_upgrades(io, service).into_owned();
+                $then(Serving::new(connection, ends, phases))
+            }
+            Protocol::Http1(builder) => {
+                $then(Serving::new(builder.serve_connection(io, service).with_upgrades(), ends, phases))
+            }
+            Protocol::Http2(builder) => {
+                $then(Serving::new(builder.serve_connection(io, service), ends, phases))
+            }
+        }
+    }};
+}
 
 /// Serves HTTP/1 and HTTP/2 on a listener, with the limits of [`Server::new`], until accepting
 /// fails. Each connection gets a clone of the service.
@@ -338,8 +370,8 @@ impl Server {
     }
 
     /// Sets whether each request of HTTP/1 has a goroutine of its own, as each of HTTP/2 has. The
-    /// default is false: the connection's goroutine runs the handlers of its requests, and reads
-    /// nothing while one waits as goroutines do.
+    /// default is false: the goroutine that polls a connection runs the handlers of its requests,
+    /// and reads nothing from it while one waits as goroutines do.
     ///
     /// With a goroutine of its own a handler, or a layer of tower's, may also wait for the
     /// request's body as goroutines do, for instance by a `block_on` of the next layer. If the
@@ -397,7 +429,8 @@ impl Server {
     }
 
     /// Serves on a listener until the [context](Self::shutdown_on) has ended and all connections
-    /// are closed. Each connection has a goroutine, and a clone of the service.
+    /// are closed. Each connection gets a clone of the service. The goroutines that
+    /// [poll the connections](self) inherit what others of [`go`](gosched::go) would inherit here.
     ///
     /// A panic of a handler ends its connection; in HTTP/2, its request. Otherwise it has the
     /// effect of any panic on a goroutine that isn't joined ([`gosched::PanicMode`]).
@@ -471,15 +504,13 @@ impl Server {
         let (ctx, _end_all) = self.ctx.without_cancel().with_cancel();
         let connections = Arc::new(WaitGroup::new());
         let slots = Arc::new(Semaphore::new(self.max_connections));
-        let server = Arc::new(self);
+        let (server, pollers) = (self, Pollers::new());
         let accepting = server.accept(&listener, &slots, |stream, addr, slot| {
             let peer = Peer { addr, ctx: ctx.clone() };
-            let (server, service) = (server.clone(), make(&peer));
-            connections.go(move || {
-                let _slot = slot;
-                // Errors are the client's, which has gone or was too slow.
-                let _ = server.run(GoschedIo::new(stream), service, &peer.ctx);
-            });
+            let (io, service) = (GoschedIo::new(stream), make(&peer));
+            let kept = (slot, Member::of(&connections));
+            // Errors are the client's, which has gone or was too slow.
+            serving!(server, io, service, peer.ctx, |serving| pollers.spawn(serving, kept))
         });
         drop(listener);
         accepting?;
@@ -564,30 +595,23 @@ impl Server {
         S: 'static,
         B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
     {
-        self.run(io, service, &Context::background())
+        serving!(self, io, service, Context::background(), block_on)
     }
+}
 
-    /// [`serve_connection`](Self::serve_connection) that `now` ends at once.
-    fn run<I, S, B>(&self, io: I, service: S, now: &Context) -> Result<(), BoxError>
-    where
-        I: Read + Write + Unpin + Send + 'static,
-        S: Service<Request<Incoming>, Response = Response<B>, Future: Send + 'static, Error: Into<BoxError>>,
-        S: 'static,
-        B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
-    {
-        let phases = Phases::new(self.limits, self.ctx.clone());
-        let io = Watched { io, phases: phases.clone() };
-        let service = Requests { service, phases: phases.clone(), rules: self.rules.clone() };
-        let (ends, phases) = (Ends { graceful: &self.ctx, now }, &*phases);
-        match &self.protocol {
-            Protocol::Auto(builder) => {
-                connection::run(builder.serve_connection_with_upgrades(io, service), &ends, phases)
-            }
-            Protocol::Http1(builder) => {
-                connection::run(builder.serve_connection(io, service).with_upgrades(), &ends, phases)
-            }
-            Protocol::Http2(builder) => connection::run(builder.serve_connection(io, service), &ends, phases),
-        }
+/// Tells a group that a connection has ended.
+struct Member(Arc<WaitGroup>);
+
+impl Member {
+    fn of(group: &Arc<WaitGroup>) -> Self {
+        group.add(1);
+        Member(group.clone())
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.0.done();
     }
 }
 

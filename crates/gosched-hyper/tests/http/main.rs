@@ -4,6 +4,7 @@ mod client;
 mod http1;
 mod http2;
 mod limits;
+mod pollers;
 mod requests;
 mod shutdown;
 mod sockets;

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::ptr;
 
 use crate::net::ready_list::{Linked, ReadyList};
-use crate::runtime::netpoll::pipe::{Arc, check, thread};
 use crate::runtime::goready;
+use crate::runtime::netpoll::pipe::{Arc, check, thread};
 
 struct Node {
     next: Cell<*mut Node>,

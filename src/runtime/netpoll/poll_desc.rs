@@ -1,8 +1,8 @@
 //! [`PollDesc`], the poller's struct for each descriptor, and the [`Waiter`] in one of its
 //! semaphores.
 //!
-//! A waiter is a goroutine that has parked, or a [`Later`], from which as a rule a goroutine is
-//! made when the wait is over. A goroutine that waits keeps the page in which its stack begins,
+//! A waiter is a goroutine that has parked, or a [`Later`]. As a rule, a goroutine is made from the
+//! `Later` when the wait is over. A goroutine that waits keeps the page in which its stack begins,
 //! because pointers to that page may be anywhere. So a goroutine that needs nothing on its stack
 //! after the wait ends instead of parking, and leaves a `Later`.
 

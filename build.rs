@@ -13,6 +13,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(unoptimized)");
     println!("cargo::rustc-check-cfg=cfg(asan)");
     println!("cargo::rustc-check-cfg=cfg(tsan)");
+    println!("cargo::rustc-check-cfg=cfg(pthreads)");
     println!("cargo::rerun-if-env-changed=GOSCHED_SANITIZE");
     // Frames are several times as large without optimisation: src/runtime/mem/sizes.rs makes room.
     if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
@@ -52,6 +53,9 @@ fn main() {
         }
         build.file(folder.join("wrap.S")).file(folder.join("sanitizers.S"));
     }
+    if defines_pthreads() {
+        println!("cargo::rustc-cfg=pthreads");
+    }
     let built = build
         .include("asm")
         .file(folder.join("asm.S"))
@@ -70,6 +74,17 @@ fn main() {
              (Debian: apt-get install gcc), or name one in CC ({why})"
         );
     }
+}
+
+/// Whether the program's functions of threads are the crate's: `src/runtime/threads`. A sanitizer
+/// has such functions itself, and a static program can't find the C library's behind ours.
+fn defines_pthreads() -> bool {
+    let is_static = env::var("CARGO_CFG_TARGET_FEATURE")
+        .is_ok_and(|features| features.split(',').any(|feature| feature == "crt-static"));
+    env::var_os("CARGO_FEATURE_THREADS").is_some()
+        && env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu")
+        && !is_static
+        && !["address", "thread"].into_iter().any(is_sanitized_by)
 }
 
 /// Whether the program is built with this sanitizer: as rustc says, or, where a C program is and

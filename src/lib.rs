@@ -226,6 +226,8 @@ pub use goroutine::{
     try_goid, try_scope, yield_now,
 };
 pub use raw::{netpoll, proc, sema, sigqueue};
+#[cfg(feature = "threads")]
+pub use runtime::make_threads_goroutines;
 #[cfg(feature = "std")]
 pub use runtime::park_std_waits;
 pub use runtime::{

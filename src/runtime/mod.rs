@@ -13,6 +13,7 @@
 //! | `trace` | the execution trace: records, their order, Go's format |
 //! | `report` | fatal errors, stacks of goroutines, schedtrace, metrics |
 //! | `world` | all P's at once: stop and start, `forEachP`, `suspendG`, `procresize` |
+//! | `threads` | threads of std and C that are goroutines, and C's locks |
 //! | `chan`, `sema`, `pollwait`, `stdpark` | waiting: channels without types, semaphores, descriptors, std's own waits |
 //! | `time`, `stack`, `signal` | setting timers; moving stacks; the signal handler |
 //! | `sched` | `newproc`, `schedule`, `findRunnable`, park, ready, `goexit`, system calls, coroutines |
@@ -113,6 +114,8 @@ mod start;
 #[cfg(feature = "std")]
 #[cfg_attr(any(asan, tsan), allow(dead_code))] // most of `stdpark/symbols` isn't there
 mod stdpark;
+#[cfg(feature = "threads")]
+mod threads;
 mod time;
 mod tls;
 mod trace;
@@ -147,6 +150,8 @@ pub use sema::notify_list::NotifyList;
 pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};
 #[cfg(feature = "std")]
 pub use stdpark::gate::park_std_waits;
+#[cfg(feature = "threads")]
+pub use threads::live::make_threads_goroutines;
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 

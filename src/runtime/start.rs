@@ -44,6 +44,8 @@ use crate::runtime::sched::ready::enqueue;
 use crate::runtime::signal::handler::initsig;
 #[cfg(feature = "std")]
 use crate::runtime::stdpark::gate::{go_live_if_wanted, park_std_waits};
+#[cfg(feature = "threads")]
+use crate::runtime::threads::live::make_threads_goroutines_if_wanted;
 use crate::runtime::tls;
 use crate::runtime::trace::session::traced_as_said;
 use crate::runtime::world::gomaxprocs::first_gomaxprocs;
@@ -92,6 +94,8 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     STARTED.store(true, Ordering::Release);
     #[cfg(feature = "std")]
     park_std_waits_if_wanted();
+    #[cfg(feature = "threads")]
+    make_threads_goroutines_if_wanted();
     Ok(())
 }
 

@@ -63,10 +63,11 @@ static STACK_FORCE_MOVE: Setting = Setting::new("stackforcemove", 0);
 static STACK_KEEP: Setting = Setting::new("stackkeep", 1);
 static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static STD_PARK: Setting = Setting::new("stdpark", 1);
+static THREADS: Setting = Setting::new("threads", 1);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
 static UPDATE_MAXPROCS: Setting = Setting::new("updatemaxprocs", 1);
 
-static SETTINGS: [&Setting; 20] = [
+static SETTINGS: [&Setting; 21] = [
     &ASYNC_PREEMPT_OFF,
     &BUSY_POLL,
     &CONTAINER_MAXPROCS,
@@ -85,6 +86,7 @@ static SETTINGS: [&Setting; 20] = [
     &STACK_KEEP,
     &STACK_VERIFY,
     &STD_PARK,
+    &THREADS,
     &TRACEBACK_ANCESTORS,
     &UPDATE_MAXPROCS,
 ];
@@ -219,6 +221,12 @@ pub(in crate::runtime) fn stack_verify() -> bool {
 #[cfg(feature = "std")]
 pub(in crate::runtime) fn std_park_off() -> bool {
     STD_PARK.get() == 0
+}
+
+/// Whether threads are threads, whatever the program says.
+#[cfg(feature = "threads")]
+pub(in crate::runtime) fn threads_off() -> bool {
+    THREADS.get() == 0
 }
 
 /// Returns how many ancestors of a goroutine are kept: its maker, the maker's maker, and so on.

@@ -28,6 +28,7 @@
 //! | `rand.rs` | `mrandinit`, `cheaprand`, `cheaprandn` |
 //! | `histogram.rs` | `timeHistogram.record`, `timeHistogramMetricsBuckets` |
 //! | `vdso.rs` | `vdsoParseSymbols`: the kernel's clock, in user space |
+//! | `real.rs` | the C library's functions behind those that `threads` defines |
 //! | `testing.rs` | what the unit tests share |
 
 pub(super) mod debug;
@@ -37,6 +38,7 @@ pub(super) mod histogram;
 pub(super) mod os;
 pub(crate) mod print;
 pub(super) mod rand;
+pub(super) mod real;
 #[cfg(test)]
 pub(super) mod testing;
 pub(super) mod this;

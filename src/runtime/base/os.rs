@@ -14,6 +14,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::real::{pthread_create, pthread_getattr_np};
 #[cfg(feature = "std")]
 use crate::runtime::base::vdso::clock_gettime;
 use crate::runtime::data::runtime2::Stack;
@@ -167,8 +168,7 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
         let mut size = G0_STACK;
         let made = loop {
             libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
-            let made =
-                libc::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::runtime::arch::MSTART, g0);
+            let made = pthread_create(thread.as_mut_ptr(), attr.as_ptr(), crate::runtime::arch::MSTART, g0);
             // EINVAL: the program's thread-locals, which are also on the stack, don't fit.
             if made != libc::EINVAL || size >= 64 * G0_STACK {
                 break made;
@@ -190,7 +190,7 @@ pub(in crate::runtime) fn thread_stack() -> io::Result<Stack> {
         let mut attr = std::mem::MaybeUninit::uninit();
         let mut lo = std::ptr::null_mut();
         let mut size = 0;
-        check(libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()))?;
+        check(pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()))?;
         libc::pthread_attr_getstack(attr.as_ptr(), &mut lo, &mut size);
         libc::pthread_attr_destroy(attr.as_mut_ptr());
         Ok(Stack { lo: lo.addr(), hi: lo.addr() + size })

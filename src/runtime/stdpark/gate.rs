@@ -22,16 +22,20 @@ use crate::runtime::sched::detach::in_user_code;
 use crate::runtime::signal::handler::move_handlers;
 use crate::runtime::stdpark::descriptors::make_table;
 
-/// A byte in pages of its own, with room for the largest page of any architecture.
+/// Two bytes in pages of their own, with room for the largest page of any architecture.
 #[repr(C, align(65536))]
 struct Pages {
+    /// Whether waits park.
     live: AtomicU8,
-    rest: [u8; (64 << 10) - 1],
+    /// Whether threads are goroutines.
+    threads: AtomicU8,
+    rest: [u8; (64 << 10) - 2],
 }
 
-/// 1 in the process in which waits park, and 0 in its children: the kernel clears the page there,
-/// however the child is made. (A child of `vfork` shares the memory, so `vfork` is made `fork`.)
-static PAGES: Pages = Pages { live: AtomicU8::new(0), rest: [0; (64 << 10) - 1] };
+/// 1 in the process in which waits park, or threads are goroutines, and 0 in its children: the
+/// kernel clears the page there, however the child is made. (A child of `vfork` shares the memory,
+/// so `vfork` is made `fork`.)
+static PAGES: Pages = Pages { live: AtomicU8::new(0), threads: AtomicU8::new(0), rest: [0; (64 << 10) - 2] };
 
 /// Whether the program has called [`park_std_waits`] before the runtime has started.
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -40,6 +44,22 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 #[inline(always)]
 pub(in crate::runtime) fn live() -> bool {
     PAGES.live.load(Ordering::Relaxed) != 0
+}
+
+/// Whether threads are goroutines in this process (`threads/live.rs`).
+#[cfg(feature = "threads")]
+#[inline(always)]
+pub(in crate::runtime) fn threads_live() -> bool {
+    PAGES.threads.load(Ordering::Relaxed) != 0
+}
+
+/// Makes threads goroutines in this process, if waits park. Returns whether they do.
+#[cfg(feature = "threads")]
+pub(in crate::runtime) fn set_threads_live() -> bool {
+    if live() {
+        PAGES.threads.store(1, Ordering::Release);
+    }
+    live()
 }
 
 /// Makes waits in std's own code, and in C code, park the goroutine instead of blocking its thread.
@@ -114,10 +134,11 @@ pub fn park_std_waits() -> io::Result<()> {
     Ok(())
 }
 
-/// Clears the byte in a child of `fork`, as the kernel does. An emulator may accept the `madvise`
+/// Clears the bytes in a child of `fork`, as the kernel does. An emulator may accept the `madvise`
 /// and not follow it.
 unsafe extern "C" fn leave_child_of_fork() {
     PAGES.live.store(0, Ordering::Relaxed);
+    PAGES.threads.store(0, Ordering::Relaxed);
 }
 
 /// Makes waits park, if the program or the environment has asked for it. Called when the runtime

@@ -50,7 +50,7 @@ mod known;
 mod operation;
 mod polling;
 mod socket;
-mod symbols;
+pub(in crate::runtime) mod symbols;
 mod time;
 mod watch;
 

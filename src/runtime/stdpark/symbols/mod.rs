@@ -43,4 +43,4 @@ mod signals;
 mod sockets;
 #[cfg(not(any(asan, tsan)))]
 mod system_calls;
-mod time;
+pub(in crate::runtime) mod time;

@@ -1,0 +1,99 @@
+//! The C library's own functions, where the program's functions of these names are ours
+//! (`src/runtime/threads`). The runtime calls these here: its own threads are threads, whatever the
+//! program has said.
+//!
+//! The functions are found by name, all of them at once and before `main`. So a call takes no lock
+//! of the dynamic linker's, and a signal handler may make it. A call that comes earlier, from the
+//! constructor of a library, looks for them itself.
+
+#[cfg(not(pthreads))]
+pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np};
+
+#[cfg(pthreads)]
+pub(in crate::runtime) use found::*;
+
+#[cfg(pthreads)]
+mod found {
+    use std::ffi::{CStr, c_int, c_void};
+    use std::mem;
+    use std::ptr;
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    use libc::{pthread_attr_t, pthread_t};
+
+    use crate::runtime::base::fatal::throw;
+
+    /// The function of a thread.
+    type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+
+    /// Declares functions of the C library's.
+    macro_rules! functions {
+        ($($name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
+            /// The place of each function in the table.
+            #[allow(non_camel_case_types)]
+            enum Place { $($name),* }
+
+            /// The functions' names.
+            const NAMES: &[&str] = &[$(concat!(stringify!($name), "\0")),*];
+
+            /// The functions' addresses; null until they were looked for.
+            static FOUND: [AtomicPtr<c_void>; NAMES.len()] =
+                [const { AtomicPtr::new(ptr::null_mut()) }; NAMES.len()];
+
+            $(
+                /// The C library's function of this name.
+                ///
+                /// # Safety
+                /// As the C library's.
+                #[inline(always)]
+                pub(in crate::runtime) unsafe fn $name($($arg: $type),*) $(-> $ret)? {
+                    type Function = unsafe extern "C-unwind" fn($($type),*) $(-> $ret)?;
+                    // SAFETY: the address of a function of this type; the rest as the caller says.
+                    unsafe {
+                        mem::transmute::<*mut c_void, Function>(address(Place::$name))($($arg),*)
+                    }
+                }
+            )*
+        };
+    }
+
+    functions! {
+        pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, arg: *mut c_void) -> c_int;
+        pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
+        thrd_yield();
+    }
+
+    /// Returns the address of a function.
+    #[inline(always)]
+    fn address(place: Place) -> *mut c_void {
+        let found = &FOUND[place as usize];
+        let address = found.load(Ordering::Relaxed);
+        if !address.is_null() {
+            return address;
+        }
+        find_all();
+        found.load(Ordering::Relaxed)
+    }
+
+    /// Looks for all functions.
+    #[cold]
+    #[inline(never)]
+    extern "C" fn find_all() {
+        for (name, place) in NAMES.iter().zip(&FOUND) {
+            // SAFETY: each name ends in a zero, and has no other.
+            let address = unsafe {
+                let name = CStr::from_bytes_with_nul_unchecked(name.as_bytes());
+                libc::dlsym(libc::RTLD_NEXT, name.as_ptr())
+            };
+            if address.is_null() {
+                throw("threads: a function of the C library is missing");
+            }
+            place.store(address, Ordering::Relaxed);
+        }
+    }
+
+    /// Called by the dynamic linker before `main`.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static AT_START: extern "C" fn() = find_all;
+}

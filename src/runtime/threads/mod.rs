@@ -1,0 +1,29 @@
+//! Threads of std and of C that are goroutines, and the locks of C, whose waits park. Go has no such
+//! thing.
+//!
+//! To the code that it runs, a goroutine with thread-locals of its own is a thread, and std's waits
+//! park it (`stdpark`). So the program's `pthread_create` may make a goroutine. With the feature
+//! `threads` the program defines the functions of `<pthread.h>` that look at a thread or wait
+//! (`symbols/`), and the references of std, of other crates and of C libraries bind to these
+//! definitions.
+//!
+//! - **Off until the program says so** ([`make_threads_goroutines`](crate::make_threads_goroutines)):
+//!   until then, and in a child of `fork`, each of these functions looks at one byte and calls the C
+//!   library's function (`base/real.rs`).
+//! - **All functions of a kind are ours, or none**, because a wake in the C library finds only
+//!   threads, and a wake here finds goroutines and threads.
+//! - **The runtime calls none of these functions.** Its threads are made by the C library, and it
+//!   waits by the kernel.
+//! - Only where the C library is glibc, and not in a static program or under a sanitizer, which has
+//!   these functions itself: the cfg `pthreads`, set by `build.rs`.
+//!
+//! # Files
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `live.rs` | whether threads are goroutines in this process |
+//! | `symbols/` | the functions of the C library that are defined here |
+
+pub(in crate::runtime) mod live;
+#[cfg(pthreads)]
+mod symbols;

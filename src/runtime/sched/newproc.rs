@@ -21,7 +21,7 @@ use crate::runtime::g::gfree::{gfget, gfput};
 use crate::runtime::g::proflabel::inherit_labels;
 use crate::runtime::g::status::{casgstatus, next_turn, readgstatus};
 use crate::runtime::mem::home::{Homes, cut_homes, home_stack};
-use crate::runtime::mem::sizes::{default_room, running_guard};
+use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::goexit::init_without_handle;
 use crate::runtime::sched::ready::enqueue;
 use crate::runtime::tls;
@@ -195,6 +195,9 @@ fn next_goid(pp: &P) -> u64 {
 /// The most home pages that are cut at once.
 const BATCH: usize = 32;
 
+/// The largest room of stacks that are cut together: 8 MiB, as threads of C's have.
+const BATCHED_ROOM: u8 = 11;
+
 /// Makes a G with a stack of this kind. If many are being made, makes several, and puts the others
 /// on the free list, as guard pages and first touches cost less by the dozen. Go's `malg`, for a
 /// batch.
@@ -205,7 +208,7 @@ pub(super) fn malg(pp: Option<&P>, kind: StackKind) -> io::Result<&'static G> {
         return Err(io::Error::other("the runtime hasn't started"));
     }
     let n = match kind {
-        StackKind::Fixed(room) | StackKind::Thread(room) if room != default_room() => 1,
+        StackKind::Fixed(room) | StackKind::Thread(room) if room > BATCHED_ROOM => 1,
         _ => (allglen() / 8).clamp(1, BATCH),
     };
     let homes = cut_homes(kind, n)?;

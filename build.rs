@@ -55,6 +55,8 @@ fn main() {
     }
     if defines_pthreads() {
         println!("cargo::rustc-cfg=pthreads");
+        println!("cargo::rerun-if-changed=src/runtime/threads/call.c");
+        build.file("src/runtime/threads/call.c");
     }
     let built = build
         .include("asm")

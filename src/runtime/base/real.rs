@@ -14,17 +14,20 @@ pub(in crate::runtime) use found::*;
 
 #[cfg(pthreads)]
 mod found {
-    use std::ffi::{CStr, c_int, c_void};
+    use std::ffi::{CStr, c_char, c_int, c_void};
     use std::mem;
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, Ordering};
 
-    use libc::{pthread_attr_t, pthread_t};
+    use libc::{clockid_t, cpu_set_t, pthread_attr_t, pthread_t, sched_param, sigval, timespec};
 
     use crate::runtime::base::fatal::throw;
 
     /// The function of a thread.
     type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+
+    /// The function of a thread of `<threads.h>`.
+    type IntStart = extern "C" fn(*mut c_void) -> c_int;
 
     /// Declares functions of the C library's.
     macro_rules! functions {
@@ -60,6 +63,28 @@ mod found {
     functions! {
         pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, arg: *mut c_void) -> c_int;
         pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
+        pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int;
+        pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int;
+        pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, until: *const timespec) -> c_int;
+        pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec) -> c_int;
+        pthread_detach(thread: pthread_t) -> c_int;
+        pthread_exit(result: *mut c_void) -> !;
+        pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
+        pthread_getname_np(thread: pthread_t, name: *mut c_char, size: usize) -> c_int;
+        pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
+        pthread_sigqueue(thread: pthread_t, signal: c_int, value: sigval) -> c_int;
+        pthread_cancel(thread: pthread_t) -> c_int;
+        pthread_setaffinity_np(thread: pthread_t, size: usize, set: *const cpu_set_t) -> c_int;
+        pthread_getaffinity_np(thread: pthread_t, size: usize, set: *mut cpu_set_t) -> c_int;
+        pthread_setschedparam(thread: pthread_t, policy: c_int, param: *const sched_param) -> c_int;
+        pthread_getschedparam(thread: pthread_t, policy: *mut c_int, param: *mut sched_param) -> c_int;
+        pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int;
+        pthread_getcpuclockid(thread: pthread_t, clock: *mut clockid_t) -> c_int;
+        thrd_create(thread: *mut pthread_t, start: IntStart, arg: *mut c_void) -> c_int;
+        thrd_join(thread: pthread_t, result: *mut c_int) -> c_int;
+        thrd_detach(thread: pthread_t) -> c_int;
+        thrd_exit(result: c_int) -> !;
+        thrd_sleep(time: *const timespec, rest: *mut timespec) -> c_int;
         thrd_yield();
     }
 

@@ -78,7 +78,7 @@ fn abort_if(gp: &'static G, is_meant: impl Fn(&G) -> bool) {
 
 /// Returns the result of `f`, which is called while `gp` can't change its state. Returns false if
 /// `gp` has ended.
-fn while_it_stays(gp: &'static G, f: impl Fn(&'static G) -> bool) -> bool {
+pub(in crate::runtime) fn while_it_stays(gp: &'static G, f: impl Fn(&'static G) -> bool) -> bool {
     loop {
         let status = readgstatus(gp);
         if status == GDEAD || status == GIDLE {

@@ -154,7 +154,7 @@ pub(in crate::runtime) fn go_live_if_wanted() {
 /// Returns the running goroutine, if it may park here. Returns none on a thread that isn't ours,
 /// which pays only for one look at a thread-local.
 #[inline(always)]
-pub(super) fn may_park() -> Option<&'static G> {
+pub(in crate::runtime) fn may_park() -> Option<&'static G> {
     let gp = getg()?;
     if live() { check(gp) } else { None }
 }

@@ -51,7 +51,7 @@ mod operation;
 mod polling;
 mod socket;
 pub(in crate::runtime) mod symbols;
-mod time;
+pub(in crate::runtime) mod time;
 mod watch;
 
 /// The table of futexes has 2 to this power buckets. `loom` checks tables with fewer places.

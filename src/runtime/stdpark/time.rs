@@ -29,6 +29,13 @@ pub(super) fn from_now(clock: libc::clockid_t, time: i64) -> Option<i64> {
     Some(time.saturating_sub(time_of_run(clock).or_else(|| clock_time(clock))?))
 }
 
+/// Returns the time of the runtime's clock at which `clock` says `time`; none if the kernel refuses
+/// the time, or for a clock that can't be converted.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn until_clock_says(clock: libc::clockid_t, time: &libc::timespec) -> Option<i64> {
+    Some(now().saturating_add(from_now(clock, nanoseconds(time)?)?))
+}
+
 /// Sleeps as `clock_nanosleep` does, if the caller is a goroutine that may park here, and the
 /// kernel would accept the arguments. Returns whether it has slept. Nothing ends the sleep early.
 ///

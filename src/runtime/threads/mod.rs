@@ -22,8 +22,29 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `live.rs` | whether threads are goroutines in this process |
+//! | `create.rs`, `call.c` | a thread is made and runs |
+//! | `record.rs` | what is known of a thread, and the way from a `pthread_t` to the goroutine |
+//! | `join.rs` | joining and detaching |
+//! | `exit.rs` | `pthread_exit` |
+//! | `attributes.rs` | the attributes of a thread: stack, name |
+//! | `scheduling.rs` | processors and priorities: the goroutine is locked to a thread |
+//! | `signals.rs` | signals that are sent to a thread |
 //! | `symbols/` | the functions of the C library that are defined here |
 
+#[cfg(pthreads)]
+mod attributes;
+#[cfg(pthreads)]
+mod create;
+#[cfg(pthreads)]
+mod exit;
+#[cfg(pthreads)]
+mod join;
 pub(in crate::runtime) mod live;
+#[cfg(pthreads)]
+mod record;
+#[cfg(pthreads)]
+mod scheduling;
+#[cfg(pthreads)]
+mod signals;
 #[cfg(pthreads)]
 mod symbols;

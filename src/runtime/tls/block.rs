@@ -3,9 +3,15 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
+#[cfg(pthreads)]
+use std::sync::atomic::{AtomicU32, Ordering};
 
+#[cfg(pthreads)]
+use crate::runtime::arch::page_size;
 use crate::runtime::arch::{TLS_BELOW, g_offset, getg, thread_pointer};
 use crate::runtime::base::fatal::throw;
+#[cfg(pthreads)]
+use crate::runtime::data::ext::G_SIZE;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::tls::glibc;
 use crate::runtime::tls::glibc::{Glibc, KEYS_IN_BLOCK, KeyData, ResState, Resolver};
@@ -63,6 +69,25 @@ impl Glibc {
     /// Returns the `struct pthread` of the block with this thread pointer.
     pub(super) fn pthread(&self, tp: usize) -> *mut u8 {
         ptr::with_exposed_provenance_mut(if TLS_BELOW { tp } else { tp - self.sizeof_pthread })
+    }
+
+    /// Returns the thread pointer of the block with this `struct pthread`.
+    #[cfg(pthreads)]
+    fn thread_pointer_of(&self, pthread: usize) -> usize {
+        if TLS_BELOW { pthread } else { pthread + self.sizeof_pthread }
+    }
+
+    /// Returns the places above the block with this thread pointer where its G may be. One of them is
+    /// the G. The others, if there are any, are within the block.
+    #[cfg(pthreads)]
+    fn possible_gs(&self, tp: usize) -> impl Iterator<Item = &'static G> {
+        let above = if TLS_BELOW { self.sizeof_pthread } else { self.static_size };
+        // A G is in the last bytes of a page, and the block ends less than `static_align` below it.
+        let first = (tp + above + G_SIZE).next_multiple_of(page_size()) - G_SIZE;
+        let places = (first..tp + above + self.static_align).step_by(page_size());
+        // SAFETY: the memory is a goroutine's, which is never unmapped. Before it is known to be a
+        // G, only one word of it is read.
+        places.map(|place| unsafe { &*ptr::with_exposed_provenance::<G>(place) })
     }
 
     /// Makes a block that ends at `hi`, for a thread that runs `gp`, and returns its thread
@@ -303,6 +328,40 @@ fn dtv(tp: usize) -> *mut *mut [usize; 2] {
 /// Returns the maximum number of bytes of a home that a block takes.
 pub(in crate::runtime) fn block_size() -> usize {
     glibc().map_or(0, Glibc::size)
+}
+
+/// Returns the G of the goroutine for which code takes `thread`: the goroutine's own control block.
+/// Returns none for a thread of the system. `thread` is a value that `pthread_self` has returned, or
+/// `pthread_create`; after the thread's end, as long as the C library accepts the value.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn g_of_thread(thread: libc::pthread_t) -> Option<&'static G> {
+    let glibc = glibc()?;
+    let pthread = ptr::with_exposed_provenance::<u8>(thread as usize);
+    // SAFETY: the C library also reads this field, of any value that it is given.
+    let tid = unsafe { pthread.add(glibc.tid).cast::<AtomicU32>().as_ref()? };
+    // Relaxed: the maker of the goroutine sets it, before the maker or the goroutine passes the
+    // value on.
+    if tid.load(Ordering::Relaxed) < FIRST_TID {
+        return None;
+    }
+    let tp = glibc.thread_pointer_of(pthread.addr());
+    glibc.possible_gs(tp).find(|gp| gp.ext.tp.get() == tp)
+}
+
+/// Gives the thread-locals of `gp`, which is about to run, their thread's number, by which
+/// [`g_of_thread`] knows them.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn number_thread(gp: &G) {
+    if let Some(glibc) = glibc() {
+        // SAFETY: the block belongs to the caller.
+        unsafe { glibc.rename(gp.ext.tp.get(), gp.goid.get()) };
+    }
+}
+
+/// Returns the value by which code knows the thread that `gp` is.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn thread_of_g(gp: &G) -> libc::pthread_t {
+    glibc().map_or(0, |glibc| glibc.pthread(gp.ext.tp.get()).expose_provenance()) as libc::pthread_t
 }
 
 /// Makes the thread-locals of a dead `gp` those of a new thread. Fails if there is no memory.

@@ -47,6 +47,8 @@ mod keys;
 pub(in crate::runtime) mod setxid;
 
 pub(in crate::runtime) use block::{block_size, free, renew, run_destructors_of};
+#[cfg(pthreads)]
+pub(in crate::runtime) use block::{g_of_thread, number_thread, thread_of_g};
 
 use std::io;
 use std::sync::OnceLock;

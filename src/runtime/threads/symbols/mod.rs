@@ -9,6 +9,14 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `c11.rs` | `thrd_yield` |
+//! | `attributes.rs` | `pthread_getattr_np`, `pthread_setname_np`, `pthread_getname_np` |
+//! | `c11.rs` | `thrd_create` and the like |
+//! | `scheduling.rs` | `pthread_setaffinity_np`, `pthread_setschedparam` and the like |
+//! | `signals.rs` | `pthread_kill`, `pthread_sigqueue`, `pthread_cancel` |
+//! | `life.rs` | `pthread_create`, `pthread_join`, `pthread_detach`, `pthread_exit` and the like |
 
+mod attributes;
 mod c11;
+mod life;
+mod scheduling;
+mod signals;

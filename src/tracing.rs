@@ -19,7 +19,7 @@ use ::tracing::span::EnteredSpan;
 use ::tracing::{Span, trace};
 
 use crate::runtime::runtime2::{G, M, P, TraceBlockReason};
-use crate::runtime::{Event, Key, Values, nanotime, set_tracer, this_m, with_values};
+use crate::runtime::{Event, Key, Values, nanotime, set_tracer, this_m, with_system_threads, with_values};
 
 /// A recorded event.
 #[derive(Clone, Copy)]
@@ -94,7 +94,8 @@ pub fn scheduler_events() -> io::Result<()> {
     if !*begun {
         records().waiting.reserve(CAPACITY);
         let dispatch = dispatcher::get_default(Dispatch::clone);
-        thread::Builder::new().name("gosched-events".to_owned()).spawn(move || hand_over(&dispatch))?;
+        let builder = thread::Builder::new().name("gosched-events".to_owned());
+        with_system_threads(|| builder.spawn(move || hand_over(&dispatch)))?;
         // SAFETY: `record` keeps the conditions: it takes a lock for a moment, and so does every
         // other holder of the lock. Where `record` is called, no goroutine of this thread has the
         // lock.

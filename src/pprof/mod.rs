@@ -50,7 +50,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 
 use crate::goroutine::blocking;
-use crate::runtime::{Contention, set_contention_rate};
+use crate::runtime::{Contention, set_contention_rate, with_system_threads};
 
 pub use cpu::{set_cpu_profile_rate, start_cpu_profile, stop_cpu_profile};
 pub use profile::Profile;
@@ -97,7 +97,7 @@ pub fn set_mutex_profile_fraction(rate: u32) -> u32 {
 /// Calls `f` on a thread that isn't a goroutine's: its stack has room, and it holds no lock that a
 /// goroutine might hold.
 fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> io::Result<JoinHandle<R>> {
-    thread::Builder::new().name("gosched-pprof".into()).spawn(f)
+    with_system_threads(|| thread::Builder::new().name("gosched-pprof".into()).spawn(f))
 }
 
 /// The result of a thread that [`spawn`] has made, once the thread has ended.

@@ -163,6 +163,7 @@ pub(crate) use base::debug::{MAX_GOMAXPROCS, die_on_panic, period, set_detach, s
 pub(crate) use base::fatal::{fatal, misuse, throw};
 pub(crate) use base::os::nanotime;
 pub(crate) use base::print;
+pub(crate) use base::real::with_system_threads;
 pub(crate) use base::this::{
     acquirem, any_code_may_run, curg, goroutine, in_system_call, on_goroutine, releasem, started, this_m,
     whoami, with_room,

@@ -61,6 +61,7 @@ use crate::chan::Receiver;
 use crate::goroutine::Builder;
 use crate::runtime::{
     Guest, explored_number, must_run, outside_of_run, signal_wait_until_idle, started, where_nothing_parks,
+    with_system_threads,
 };
 use crate::signal::handlers::{HANDLERS, Handlers};
 use crate::sync::MutexGuard;
@@ -269,11 +270,12 @@ impl Drop for Signals {
         if explored_number().is_some() {
             // A goroutine made here would be the exploration's, and its run may end while it has
             // the lock. If no thread can be made, the handler stays, as below.
-            let _ = thread::Builder::new().spawn(move || {
+            let remove = move || {
                 let _guest = must_run("dropping signal::Signals");
                 let gone = HANDLERS.lock().remove(id);
                 drop(gone);
-            });
+            };
+            let _ = with_system_threads(|| thread::Builder::new().spawn(remove));
         } else if where_nothing_parks().is_some() {
             // Nothing can wait here, so a new goroutine does. If none can be made, the handler
             // stays, and nothing receives its signals.

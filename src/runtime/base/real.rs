@@ -13,6 +13,37 @@ pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np};
 pub(in crate::runtime) use found::*;
 
 #[cfg(pthreads)]
+thread_local! {
+    /// Whether the caller of `pthread_create` wants a thread of the system.
+    static BY_SYSTEM: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Calls `f`, which makes a thread by std's functions. The thread is one of the system, also where
+/// threads are goroutines.
+pub(crate) fn with_system_threads<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(pthreads)]
+    {
+        struct Restore(bool);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                BY_SYSTEM.set(self.0);
+            }
+        }
+
+        let _restore = Restore(BY_SYSTEM.replace(true));
+        f()
+    }
+    #[cfg(not(pthreads))]
+    f()
+}
+
+/// Whether the caller is in [`with_system_threads`].
+#[cfg(pthreads)]
+pub(in crate::runtime) fn wants_system_thread() -> bool {
+    BY_SYSTEM.get()
+}
+
+#[cfg(pthreads)]
 mod found {
     use std::ffi::{CStr, c_char, c_int, c_void};
     use std::mem;

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use libc::{pthread_attr_t, pthread_t};
 
 use crate::runtime::arch::getg;
+use crate::runtime::base::real::wants_system_thread;
 use crate::runtime::data::ext::{Name, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::lock::foreign_locks;
@@ -50,9 +51,12 @@ pub(super) unsafe fn create(
     Some(0)
 }
 
-/// Whether goroutines may be made here: not in the middle of the runtime's own code, as when it
-/// allocates.
+/// Whether goroutines may be made here: not for a thread of the runtime's, nor in the middle of the
+/// runtime's own code, as when it allocates.
 fn may_make_goroutines() -> bool {
+    if wants_system_thread() {
+        return false;
+    }
     let Some(gp) = getg() else { return foreign_locks() == 0 };
     gp.m.get().is_some_and(|mp| {
         mp.curg.get().is_some_and(|curg| std::ptr::eq(curg, gp))

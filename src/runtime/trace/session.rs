@@ -21,6 +21,7 @@ use crate::runtime::base::fatal::set_last_words;
 use crate::runtime::base::guarded::guarded;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::real::with_system_threads;
 use crate::runtime::base::this::{started, this_m};
 use crate::runtime::data::runtime2::{GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL};
 use crate::runtime::embed::trace::set_recorder;
@@ -82,7 +83,8 @@ fn alone<R>(what: &str, f: impl FnOnce() -> R) -> R {
 /// have.
 fn on_thread<R: Send>(f: impl FnOnce() -> R + Send) -> io::Result<R> {
     thread::scope(|s| {
-        let thread = thread::Builder::new().name("gosched-trace-end".to_owned()).spawn_scoped(s, f)?;
+        let builder = thread::Builder::new().name("gosched-trace-end".to_owned());
+        let thread = with_system_threads(|| builder.spawn_scoped(s, f))?;
         thread.join().map_err(|_| io::Error::other("gosched: the trace's thread panicked"))
     })
 }
@@ -248,7 +250,8 @@ fn change_writer(change: impl FnOnce(&mut Writer) + Send) -> io::Result<()> {
     let Some(change) = change else { return Ok(()) };
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     let mut running = session();
-    thread::Builder::new().name("gosched-trace".to_owned()).spawn(move || write(number))?;
+    let builder = thread::Builder::new().name("gosched-trace".to_owned());
+    with_system_threads(|| builder.spawn(move || write(number)))?;
     *running = number;
     drop(running);
     let stopped = stop_the_world(StwReason::StartTrace);

@@ -55,8 +55,7 @@ fn main() {
     }
     if defines_pthreads() {
         println!("cargo::rustc-cfg=pthreads");
-        println!("cargo::rerun-if-changed=src/runtime/threads/call.c");
-        build.file("src/runtime/threads/call.c");
+        build.file("asm/call_thread.c");
     }
     let built = build
         .include("asm")

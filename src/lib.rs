@@ -25,6 +25,7 @@
 //! | --- | --- | --- |
 //! | start | [`run`]; with the feature `macros`, `#[gosched::main]` | `main` |
 //! | use std's locks, channels, sleeps and sockets without a thread for each wait | with the feature `std`, `park_std_waits` | |
+//! | have threads of std and of C that are goroutines | with the feature `threads`, `make_threads_goroutines` | |
 //! | test | [`testing`]; with the feature `macros`, `#[gosched::test]` | `testing` |
 //! | find races and deadlocks, in one schedule after the other; test on a clock that jumps | [`explore`](mod@explore), [`synctest`] | `testing/synctest` |
 //! | make a goroutine | [`go()`], [`Builder`], [`scope()`] for one that borrows | `go` |
@@ -101,10 +102,11 @@
 //! state twice, [locks](lock_os_thread) its goroutine to the thread.
 //!
 //! Goroutines can't use these: `pthread_exit` and `pthread_cancel` (they crash), mutexes with
-//! priority inheritance (they wait forever), `pthread_getattr_np` and `pthread_join`. Load a
-//! library before the first `run` if its thread-locals are compiled for the initial-exec model or
-//! with TLS descriptors. (`docs/guide/thread-locals.md` has a table of the state that stays with
-//! the thread.)
+//! priority inheritance (they wait forever), `pthread_getattr_np` and `pthread_join`. With the
+//! feature `threads`, `make_threads_goroutines` makes some of them work. Load a library before the
+//! first `run` if its thread-locals are compiled for the initial-exec model or with TLS
+//! descriptors. (`docs/guide/thread-locals.md` has a table of the state that stays with the
+//! thread.)
 //!
 //! As on a thread, a signal handler without `SA_ONSTACK` runs on the goroutine's stack. Code that
 //! isn't Rust, with a frame larger than the guard page, may jump over the guard page.
@@ -214,6 +216,11 @@ struct HeldAcrossAPark;
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../docs/guide/any-crate.md")]
 struct AnyCrate;
+
+/// Tests the examples of this page, which need the feature `threads`.
+#[cfg(all(doctest, feature = "threads"))]
+#[doc = include_str!("../docs/guide/threads.md")]
+struct Threads;
 
 #[cfg(feature = "macros")]
 pub use attributes::{main, test};

@@ -16,6 +16,8 @@ mod signal;
 mod stack;
 #[cfg(feature = "std")]
 mod stdpark;
+#[cfg(feature = "threads")]
+mod threads;
 
 #[cfg(feature = "rooms")]
 mod auto_traits;
@@ -57,7 +59,7 @@ use harness::Test;
 fn main() -> ExitCode {
     let architecture =
         [stack::TESTS, detach::TESTS, locals::TESTS, raw::TESTS, sched::TESTS, signal::TESTS].concat();
-    harness::main(&[architecture, of_std().to_vec(), others()].concat().concat())
+    harness::main(&[architecture, of_std().to_vec(), of_threads().to_vec(), others()].concat().concat())
 }
 
 #[cfg(feature = "std")]
@@ -67,6 +69,16 @@ fn of_std() -> &'static [&'static [Test]] {
 
 #[cfg(not(feature = "std"))]
 fn of_std() -> &'static [&'static [Test]] {
+    &[]
+}
+
+#[cfg(feature = "threads")]
+fn of_threads() -> &'static [&'static [Test]] {
+    threads::TESTS
+}
+
+#[cfg(not(feature = "threads"))]
+fn of_threads() -> &'static [&'static [Test]] {
     &[]
 }
 

@@ -28,7 +28,7 @@
 //! | `rand.rs` | `mrandinit`, `cheaprand`, `cheaprandn` |
 //! | `histogram.rs` | `timeHistogram.record`, `timeHistogramMetricsBuckets` |
 //! | `vdso.rs` | `vdsoParseSymbols`: the kernel's clock, in user space |
-//! | `real.rs` | the C library's functions behind those that `threads` defines |
+//! | `real.rs` | the C library's own functions of threads |
 //! | `testing.rs` | what the unit tests share |
 
 pub(super) mod debug;

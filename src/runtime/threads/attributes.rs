@@ -88,7 +88,8 @@ impl Wanted {
     }
 }
 
-/// Whether the attributes name processors. If they don't, the C library returns a set with all bits.
+/// Whether the attributes name processors. If they don't, the C library returns a set with all
+/// bits.
 ///
 /// # Safety
 /// There are attributes at `attr`.

@@ -19,8 +19,8 @@ use crate::runtime::threads::record::{Record, Start, record_of};
 use crate::runtime::tls::{number_thread, thread_of_g};
 
 unsafe extern "C" {
-    /// Calls the function of a thread and returns its result: `call.c`. If `pthread_exit` has ended
-    /// the function, returns what is in `result` then.
+    /// Calls the function of a thread and returns its result: `asm/call_thread.c`. If
+    /// `pthread_exit` has ended the function, returns what is in `result` then.
     fn gosched_call_thread(start: &Start, result: *const *mut c_void) -> *mut c_void;
 }
 
@@ -43,8 +43,8 @@ pub(super) unsafe fn create(
     let wanted = unsafe { Wanted::of(attr) }?;
     let kind = with_own_locals(room_for(wanted.stack_size)?, false).ok()?;
     let Ok(gp) = new_thread(kind, start, wanted.detached) else { return Some(libc::EAGAIN) };
-    // SAFETY: a place for the thread's name, as the caller says. The thread may look there as soon as
-    // it runs.
+    // SAFETY: a place for the thread's name, as the caller says. The thread may look there as soon
+    // as it runs.
     unsafe { thread.write(thread_of_g(gp)) };
     enqueue(gp);
     point("go");

@@ -7,8 +7,8 @@ use crate::runtime::base::fatal::fatal;
 use crate::runtime::threads::record::{record_of, this_thread};
 
 /// Notes the result of the running thread, if it is a goroutine that is about to end by
-/// `pthread_exit`. The C library then unwinds the stack to the place that `call.c` has registered in
-/// the goroutine's control block.
+/// `pthread_exit`. The C library then unwinds the stack to the place that `asm/call_thread.c` has
+/// registered in the goroutine's control block.
 #[cold]
 #[inline(never)]
 pub(super) fn note_result(result: *mut c_void) {

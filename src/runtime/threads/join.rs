@@ -68,8 +68,8 @@ pub(super) unsafe fn join(
     Some(0)
 }
 
-/// Detaches `thread`, if it is a goroutine. Returns the result of `pthread_detach`; none for a thread
-/// of the system.
+/// Detaches `thread`, if it is a goroutine. Returns the result of `pthread_detach`; none for a
+/// thread of the system.
 #[cold]
 #[inline(never)]
 pub(super) fn detach(thread: pthread_t) -> Option<c_int> {

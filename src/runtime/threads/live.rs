@@ -15,8 +15,9 @@ pub(super) use crate::runtime::stdpark::gate::threads_live as live;
 /// Whether the program has called [`make_threads_goroutines`] before the runtime has started.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// Makes threads goroutines: those of `std::thread`, and those that C code makes by `pthread_create`.
-/// Available with the feature `threads`. Implies [`park_std_waits`](crate::park_std_waits).
+/// Makes threads goroutines: those of `std::thread`, and those that C code makes by
+/// `pthread_create`. Available with the feature `threads`. Implies
+/// [`park_std_waits`](crate::park_std_waits).
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -33,8 +34,8 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// ```
 ///
 /// # Errors
-/// - Where threads can't be goroutines: under a sanitizer, in a static program, and with a C library
-///   other than glibc ([`Unsupported`](io::ErrorKind::Unsupported)).
+/// - Where threads can't be goroutines: under a sanitizer, in a static program, and with a C
+///   library other than glibc ([`Unsupported`](io::ErrorKind::Unsupported)).
 /// - Those of [`park_std_waits`](crate::park_std_waits).
 pub fn make_threads_goroutines() -> io::Result<()> {
     if !cfg!(pthreads) {

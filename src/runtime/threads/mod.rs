@@ -1,5 +1,5 @@
-//! Threads of std and of C that are goroutines, and the locks of C, whose waits park. Go has no such
-//! thing.
+//! Threads of std and of C that are goroutines, and the locks of C, whose waits park. Go has no
+//! such thing.
 //!
 //! To the code that it runs, a goroutine with thread-locals of its own is a thread, and std's waits
 //! park it (`stdpark`). So the program's `pthread_create` may make a goroutine. With the feature
@@ -7,9 +7,10 @@
 //! (`symbols/`), and the references of std, of other crates and of C libraries bind to these
 //! definitions.
 //!
-//! - **Off until the program says so** ([`make_threads_goroutines`](crate::make_threads_goroutines)):
-//!   until then, and in a child of `fork`, each of these functions looks at one byte and calls the C
-//!   library's function (`base/real.rs`).
+//! - **Off until the program says so**
+//!   ([`make_threads_goroutines`](crate::make_threads_goroutines)): until then, and in a child of
+//!   `fork`, each of these functions looks at one byte and calls the C library's function
+//!   (`base/real.rs`).
 //! - **All functions of a kind are ours, or none**, because a wake in the C library finds only
 //!   threads, and a wake here finds goroutines and threads.
 //! - **The runtime calls none of these functions.** Its threads are made by the C library, and it
@@ -22,10 +23,10 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `live.rs` | whether threads are goroutines in this process |
-//! | `create.rs`, `call.c` | a thread is made and runs |
-//! | `record.rs` | what is known of a thread, and the way from a `pthread_t` to the goroutine |
+//! | `create.rs` | a thread is made and runs |
+//! | `record.rs` | what is known of a thread, and whose a thread's value is |
 //! | `join.rs` | joining and detaching |
-//! | `exit.rs` | `pthread_exit` |
+//! | `exit.rs` | a thread ends itself |
 //! | `attributes.rs` | the attributes of a thread: stack, name |
 //! | `scheduling.rs` | processors and priorities: the goroutine is locked to a thread |
 //! | `signals.rs` | signals that are sent to a thread |

@@ -1,8 +1,9 @@
 //! Processors and scheduling policies of threads that are goroutines.
 //!
-//! The kernel schedules threads. So a goroutine that asks for processors, or for a policy, is locked
-//! to its thread first, as [`lock_os_thread`](crate::lock_os_thread) does. It can't be unlocked, and
-//! its thread ends with it. Another goroutine can be given processors only once it is locked.
+//! The kernel schedules threads. So a goroutine that asks for processors, or for a policy, is
+//! locked to its thread first, as [`lock_os_thread`](crate::lock_os_thread) does. It can't be
+//! unlocked, and its thread ends with it. Another goroutine can be given processors only once it is
+//! locked.
 
 use std::ffi::c_int;
 use std::io;
@@ -98,8 +99,8 @@ pub(super) unsafe fn get_affinity(thread: pthread_t, size: usize, set: *mut cpu_
     Some(if got == 0 { 0 } else { last_error() })
 }
 
-/// `pthread_setschedparam` of a goroutine; none for a thread of the system. The usual policy needs no
-/// thread.
+/// `pthread_setschedparam` of a goroutine; none for a thread of the system. The usual policy needs
+/// no thread.
 ///
 /// # Safety
 /// As the C library's.
@@ -155,7 +156,8 @@ pub(super) unsafe fn get_sched_param(
     })
 }
 
-/// Returns the policy of a thread and its parameter. A goroutine without a thread has the usual one.
+/// Returns the policy of a thread and its parameter. A goroutine without a thread has the usual
+/// one.
 fn policy_of(thread: Thread) -> Result<(c_int, sched_param), c_int> {
     let mut param = MaybeUninit::<sched_param>::zeroed();
     let Some(tid) = thread.id() else {
@@ -172,9 +174,9 @@ fn policy_of(thread: Thread) -> Result<(c_int, sched_param), c_int> {
     }
 }
 
-/// `pthread_getcpuclockid` of a goroutine; none for a thread of the system. The clock is that of the
-/// thread that runs it, so only a goroutine that is locked to its thread has one that counts its own
-/// time.
+/// `pthread_getcpuclockid` of a goroutine; none for a thread of the system. The clock is that of
+/// the thread that runs it, so only a goroutine that is locked to its thread has one that counts
+/// its own time.
 ///
 /// # Safety
 /// As the C library's.

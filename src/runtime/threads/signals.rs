@@ -24,8 +24,8 @@ const RESERVED: [c_int; 2] = [32, 33];
 /// The largest number of a signal.
 const SIGRTMAX: c_int = 64;
 
-/// Sends `signal` to `thread`, if it is a goroutine. Returns the result of `pthread_kill`; none for a
-/// thread of the system.
+/// Sends `signal` to `thread`, if it is a goroutine. Returns the result of `pthread_kill`; none for
+/// a thread of the system.
 #[cold]
 #[inline(never)]
 pub(super) fn kill(thread: pthread_t, signal: c_int) -> Option<c_int> {

@@ -77,8 +77,8 @@ impl Glibc {
         if TLS_BELOW { pthread } else { pthread + self.sizeof_pthread }
     }
 
-    /// Returns the places above the block with this thread pointer where its G may be. One of them is
-    /// the G. The others, if there are any, are within the block.
+    /// Returns the places above the block with this thread pointer where its G may be. One of them
+    /// is the G. The others, if there are any, are within the block.
     #[cfg(pthreads)]
     fn possible_gs(&self, tp: usize) -> impl Iterator<Item = &'static G> {
         let above = if TLS_BELOW { self.sizeof_pthread } else { self.static_size };
@@ -331,8 +331,8 @@ pub(in crate::runtime) fn block_size() -> usize {
 }
 
 /// Returns the G of the goroutine for which code takes `thread`: the goroutine's own control block.
-/// Returns none for a thread of the system. `thread` is a value that `pthread_self` has returned, or
-/// `pthread_create`; after the thread's end, as long as the C library accepts the value.
+/// Returns none for a thread of the system. `thread` is a value that `pthread_self` has returned,
+/// or `pthread_create`; after the thread's end, as long as the C library accepts the value.
 #[cfg(pthreads)]
 pub(in crate::runtime) fn g_of_thread(thread: libc::pthread_t) -> Option<&'static G> {
     let glibc = glibc()?;

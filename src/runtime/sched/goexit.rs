@@ -258,7 +258,6 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     if mp.locked_int.get() != 0 {
         throw("internal lockOSThread error");
     }
-    mp.locked_ext.set(0);
     exited(mp, gp);
     locked
 }

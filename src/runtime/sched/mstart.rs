@@ -131,6 +131,9 @@ extern "C" fn gosched_mexit() {
         handoffp(releasep(mp));
     }
     trace(|| Event::ThreadDestroy(mp));
+    // Only now: a thread that is made for the P mustn't inherit this thread's state, and newm asks
+    // the template thread for it while this says that the thread was locked.
+    mp.locked_ext.set(0);
     // Counted only now, when an M may have been started for the P. Otherwise checkdead might find
     // that no M runs.
     lock(&sched().lock);

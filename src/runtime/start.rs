@@ -29,6 +29,8 @@ use crate::runtime::lock::rank::{LockRank, lock_init, world_started, world_stopp
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::{self, SignalsBlocked, mask_to_inherit};
 use crate::runtime::m::sigstack::{INIT_SIGMASK, LargerSigstack, sigsave};
 use crate::runtime::m::thread::{m_reserve_id, new_system_m, newm};
 use crate::runtime::mem::sizes::{set_default_kind, set_default_room};
@@ -42,6 +44,8 @@ use crate::runtime::report::quit::install_quit_handler;
 use crate::runtime::sched::newproc::{Maker, newproc1};
 use crate::runtime::sched::ready::enqueue;
 use crate::runtime::signal::handler::initsig;
+#[cfg(pthreads)]
+use crate::runtime::stdpark::gate::threads_live;
 #[cfg(feature = "std")]
 use crate::runtime::stdpark::gate::{go_live_if_wanted, park_std_waits};
 #[cfg(feature = "threads")]
@@ -237,6 +241,11 @@ pub(crate) unsafe fn run_main(
     let inherited = Inherited::new();
     let newg = newproc1(main, kind, maker)?;
     inherited.give(newg);
+    #[cfg(pthreads)]
+    sigmask::begin(newg, mask_to_inherit(None));
+    // Before a goroutine can send the process a signal that it blocks itself.
+    #[cfg(pthreads)]
+    let _signals = threads_live().then(SignalsBlocked::new);
     newg.sched.ctxt.set(ptr::from_ref(&waiting).cast_mut().cast());
     enqueue(newg);
     // From here on this thread can't wake a goroutine. That may make a deadlock, and if all M's

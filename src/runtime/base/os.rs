@@ -14,7 +14,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::real::{pthread_create, pthread_getattr_np};
+use crate::runtime::base::real::{pthread_create, pthread_getattr_np, pthread_sigmask};
 #[cfg(feature = "std")]
 use crate::runtime::base::vdso::clock_gettime;
 use crate::runtime::data::runtime2::Stack;
@@ -164,7 +164,7 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
         check(libc::pthread_attr_init(attr.as_mut_ptr()))?;
         libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
+        pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
         let mut size = G0_STACK;
         let made = loop {
             libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
@@ -175,7 +175,7 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
             }
             size *= 2;
         };
-        libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), ptr::null_mut());
+        pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), ptr::null_mut());
         libc::pthread_attr_destroy(attr.as_mut_ptr());
         check(made)
     }

@@ -7,7 +7,7 @@
 //! constructor of a library, looks for them itself.
 
 #[cfg(not(pthreads))]
-pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np};
+pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np, pthread_sigmask};
 
 #[cfg(pthreads)]
 pub(in crate::runtime) use found::*;
@@ -50,7 +50,9 @@ mod found {
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, Ordering};
 
-    use libc::{clockid_t, cpu_set_t, pthread_attr_t, pthread_t, sched_param, sigval, timespec};
+    use libc::{
+        clockid_t, cpu_set_t, pthread_attr_t, pthread_t, sched_param, siginfo_t, sigset_t, sigval, timespec,
+    };
 
     use crate::runtime::base::fatal::throw;
 
@@ -102,6 +104,12 @@ mod found {
         pthread_exit(result: *mut c_void) -> !;
         pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
         pthread_getname_np(thread: pthread_t, name: *mut c_char, size: usize) -> c_int;
+        pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
+        sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int;
+        sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t) -> c_int;
+        sigtimedwait(set: *const sigset_t, info: *mut siginfo_t, time: *const timespec) -> c_int;
+        sigsuspend(set: *const sigset_t) -> c_int;
+        pause() -> c_int;
         pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
         pthread_sigqueue(thread: pthread_t, signal: c_int, value: sigval) -> c_int;
         pthread_cancel(thread: pthread_t) -> c_int;

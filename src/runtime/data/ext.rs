@@ -61,6 +61,10 @@ pub struct GExt {
     /// It is a system goroutine, made by the runtime or declared by an embedder: not counted, and
     /// run while user goroutines are disabled.
     pub system: Cell<bool>,
+    /// Whether it has a signal mask of its own, and counts for the masks of idle M's:
+    /// `m/sigmask.rs`.
+    #[cfg(pthreads)]
+    pub masked: Cell<u8>,
     /// Its index in the list of all G's: `g/allgs.rs`.
     pub allg: Cell<u32>,
     /// The G that waits for its end, or a mark of the progress of its end: see `sched/goexit.rs`.
@@ -255,6 +259,12 @@ pub struct MExt {
     pub owes_wake: Cell<OwesWake>,
     /// The tracer's records of its thread.
     pub trace_buffer: TraceBuffer,
+    /// The signal mask that its thread has: `m/sigmask.rs`.
+    #[cfg(pthreads)]
+    pub mask: plain::AtomicU64,
+    /// Whether that isn't the usual one.
+    #[cfg(pthreads)]
+    pub has_other_mask: Cell<bool>,
 }
 
 /// Whether an M in the scheduler wakes another M once it has found its own work: `sched/wake.rs`.

@@ -29,10 +29,13 @@
 //! | `turn.rs` | `wait_for_turn`: an M waits for a P, and keeps its goroutine, unless the scheduler stands still |
 //! | `checkdead.rs` | `checkdead`, `incidlelocked`, `counted` |
 //! | `lockosthread.rs` | `LockOSThread`, `UnlockOSThread`; a goroutine that parks while it panics |
+//! | `sigmask.rs` | the signal masks of goroutines that are threads |
 //! | `sigstack.rs` | `mpreinit`, `minitSignals`, `sigblock`, `sigsave`: signal stacks and masks |
 
 pub(super) mod checkdead;
 pub(super) mod lockosthread;
+#[cfg(pthreads)]
+pub(super) mod sigmask;
 pub(super) mod sigstack;
 pub(super) mod spinning;
 pub(super) mod startm;

@@ -14,7 +14,10 @@ use crate::runtime::arch::page_size;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::SIG_PREEMPT;
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::real::pthread_sigmask;
 use crate::runtime::data::runtime2::{M, Stack};
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::choose_first_mask;
 use crate::runtime::mem::sizes::STACK_GUARD;
 
 /// The signals that a guard page raises.
@@ -38,7 +41,7 @@ pub(in crate::runtime) fn sigsave() -> libc::sigset_t {
     let mut mask = MaybeUninit::zeroed();
     // SAFETY: changes no mask, and stores the thread's in `mask`, which is a valid one in any case.
     unsafe {
-        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr());
+        pthread_sigmask(libc::SIG_SETMASK, ptr::null(), mask.as_mut_ptr());
         mask.assume_init()
     }
 }
@@ -84,6 +87,8 @@ pub(in crate::runtime) fn minit_signals(mp: &M) {
     let Some(gsignal) = mp.gsignal.get() else { throw("minit: no gsignal") };
     let stack = stack_t(gsignal.stack.get());
     let mut mask = mp.sigmask.get();
+    #[cfg(pthreads)]
+    choose_first_mask(mp, &mut mask);
     // SAFETY: the stack's memory is this M's and stays mapped, and no other thread has it; the mask
     // is initialised, as every mask of an M is.
     unsafe {
@@ -101,7 +106,7 @@ pub(in crate::runtime) fn minit_signals(mp: &M) {
         for sig in FAULTS {
             libc::sigdelset(mask.as_mut_ptr(), sig);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, mask.as_ptr(), ptr::null_mut());
+        pthread_sigmask(libc::SIG_SETMASK, mask.as_ptr(), ptr::null_mut());
     }
 }
 
@@ -111,7 +116,7 @@ pub(in crate::runtime) fn sigblock() {
     // SAFETY: sigfillset initialises `all` before it is read.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
+        pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
     }
 }
 
@@ -122,7 +127,7 @@ pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         fn drop(&mut self) {
             // SAFETY: the mask is this thread's former one.
-            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
+            unsafe { pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
         }
     }
 
@@ -134,7 +139,7 @@ pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
         for sig in [SIG_PREEMPT, libc::SIGPROF] {
             libc::sigaddset(ours.as_mut_ptr(), sig);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), former.as_mut_ptr());
+        pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), former.as_mut_ptr());
         Restore(former.assume_init())
     };
     f()

@@ -10,6 +10,8 @@ use crate::runtime::data::runtime2::{M, P, sched};
 use crate::runtime::lock::note::{noteclear, notesleep, notewakeup};
 use crate::runtime::lock::{assert_lock_held, lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::leave_signals;
 use crate::runtime::m::spinning::Spinning;
 use crate::runtime::m::thread::{m_reserve_id, newm, no_thread, wanted_p};
 use crate::runtime::p::owner::{acquirep, pidleget};
@@ -79,6 +81,8 @@ pub(in crate::runtime) fn stopm(mp: &'static M) {
     if mp.spinning.get() {
         throw("stopm spinning");
     }
+    #[cfg(pthreads)]
+    leave_signals(mp);
     lock(&sched().lock);
     if let Some(pp) = wanted_p() {
         unlock(&sched().lock);

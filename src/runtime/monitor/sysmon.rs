@@ -24,12 +24,16 @@ use std::sync::atomic::Ordering;
 
 use crate::runtime::base::debug::{detach_always, detach_torture, patience, period};
 use crate::runtime::base::os::{gettid, nanotime, usleep};
+#[cfg(pthreads)]
+use crate::runtime::base::this::getm;
 use crate::runtime::data::runtime2::{G, M, P, PIDLE, PRUNNING, PSYSCALL, sched};
 use crate::runtime::g::explored::{STEPS, exploring, is_explored, is_part, note_stuck};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::{
     checkdead_again, counted, deadlock_beside_foreign_threads, foreign_threads_matter,
 };
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::leave_signals;
 use crate::runtime::m::thread::{start_wanted_thread, thread_wanted};
 use crate::runtime::monitor::dead_stack::look_at_waits;
 use crate::runtime::monitor::hogs::{
@@ -121,6 +125,8 @@ pub(in crate::runtime) fn sysmon() {
             idle = 0;
             delay = MIN_DELAY;
         }
+        #[cfg(pthreads)]
+        leave_signals(getm());
         quit_if_asked();
         #[cfg(feature = "std")]
         wake_those();

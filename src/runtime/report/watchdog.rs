@@ -12,6 +12,7 @@ use crate::runtime::base::fatal::exit;
 use crate::runtime::base::guarded::{end_guarded, is_reporter, pass_to_reporter};
 use crate::runtime::base::os::poll_now;
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::real::pthread_sigmask;
 
 /// The time between two looks of the watchdog, in microseconds.
 const TICK: i64 = 100_000;
@@ -57,7 +58,7 @@ pub(super) fn give_up_after_a_while() {
         for sig in [libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS] {
             libc::sigaddset(&mut ours, sig);
         }
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, ptr::null_mut());
+        pthread_sigmask(libc::SIG_UNBLOCK, &ours, ptr::null_mut());
         libc::setitimer(libc::ITIMER_REAL, &every_tick, ptr::null_mut());
     }
 }

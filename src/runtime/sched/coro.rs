@@ -34,6 +34,8 @@ use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::casgstatus_untracked;
 use crate::runtime::g::values::drop_locals;
 use crate::runtime::m::lockosthread::wire_while_panicking;
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::take_mask_of;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::sched::claim::{claim_waiting, let_m_go};
 use crate::runtime::sched::goexit::{end_thread, gdestroy};
@@ -259,6 +261,8 @@ unsafe fn run_waiting<const CLAIMED: bool>(mp: &'static M, gnext: &'static G) ->
     trace(|| Event::GoUnpark(gnext));
     casgstatus_untracked(gnext, GWAITING, GRUNNING);
     gnext.waitsince.set(0);
+    #[cfg(pthreads)]
+    take_mask_of(mp, gnext);
     trace(|| Event::GoStart(gnext));
     let guard = gnext.stackguard0.load(Ordering::Relaxed);
     // SAFETY: on g0, and the G is this M's alone, as the caller says. It is running now, for the

@@ -52,6 +52,8 @@ use crate::runtime::g::gfree::{count_held, gfput};
 use crate::runtime::g::proflabel::drop_labels;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::g::values::{drop_locals, forget_values, has_locals};
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::p::free_lists::purge_as_asked;
 use crate::runtime::p::timer::release_timer;
@@ -242,6 +244,10 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
     gp.paniconfault.set(false);
     if let Some(gdestroy) = hooks().gdestroy {
         gdestroy(gp);
+    }
+    #[cfg(pthreads)]
+    if gp.ext.masked.get() != 0 {
+        sigmask::end(gp);
     }
     gp._defer.set(ptr::null_mut());
     gp._panic.set(ptr::null_mut());

@@ -95,11 +95,13 @@ fn mstart1(mp: &'static M) -> ! {
 
 /// Sets up this thread. Go's `minit`.
 fn minit(mp: &M) {
-    minit_signals(mp);
     mp.ext.tp.set(thread_pointer());
     mp.ext.next_tp.set(thread_pointer());
     remember_stack_limit(mp);
     mp.has_thread(gettid());
+    // Last: from here on signals come. Others that look for the thread have to find it before it
+    // has chosen what it blocks.
+    minit_signals(mp);
     thread_begins(mp);
 }
 

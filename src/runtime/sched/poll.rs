@@ -14,6 +14,8 @@ use crate::runtime::data::runtime2::{G, GRUNNABLE, GWAITING, M, P, sched};
 use crate::runtime::embed::trace::{Event, trace};
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{lock, unlock};
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::leave_signals;
 use crate::runtime::m::startm::stopm;
 use crate::runtime::netpoll::epoll::{netpoll, netpoll_break};
 use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_any_waiters, netpollinited};
@@ -287,6 +289,8 @@ pub(super) fn poll_or_stop(
             0 => -1,
             _ => (poll_until - nanotime()).max(0),
         };
+        #[cfg(pthreads)]
+        leave_signals(mp);
         let (list, delta) = netpoll(delay);
         // In this order: a thread that finds a 0 in `lastpoll` then finds no time of an earlier
         // poll.

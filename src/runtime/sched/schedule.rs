@@ -14,6 +14,8 @@ use crate::runtime::explore::run::{leaves, next};
 use crate::runtime::g::explored::exploring;
 use crate::runtime::g::status::casgstatus;
 use crate::runtime::lock::{assert_lock_held, lock, lock_on, unlock, unlock_on};
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::take_mask_of;
 use crate::runtime::m::startm::{startm, stopm};
 use crate::runtime::m::turn::{need_before_queues, turn_before_queue, turn_needed};
 use crate::runtime::mem::sizes::running_guard;
@@ -126,6 +128,8 @@ pub(super) fn make_running(mp: &'static M, gp: &'static G, inherit_time: bool) -
     if !inherit_time && let Some(pp) = mp.p() {
         pp.schedtick.store(pp.schedtick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
+    #[cfg(pthreads)]
+    take_mask_of(mp, gp);
     trace(|| Event::GoStart(gp));
     guard
 }

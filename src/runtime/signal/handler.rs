@@ -13,6 +13,8 @@ use crate::runtime::base::guarded::end_guarded;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, M};
+#[cfg(pthreads)]
+use crate::runtime::m::sigmask::leave_signals_in_handler;
 use crate::runtime::m::sigstack::FAULTS;
 use crate::runtime::preempt::libc_code::find_libc;
 use crate::runtime::preempt::preemptible::{is_async_safe_point, want_async_preempt};
@@ -151,6 +153,8 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
         let handled = match (mp, gp) {
             (Some(mp), Some(gp)) if sig == SIG_PREEMPT => {
                 let regs = Sigctxt(ucontext).regs();
+                #[cfg(pthreads)]
+                leave_signals_in_handler(mp, ucontext);
                 copy_if_asked(mp, gp, &regs);
                 may_be_kept(mp, &regs, || do_sig_preempt(mp, gp, &mut Sigctxt(ucontext)));
                 false // one of the program's own may have come at the same time

@@ -47,7 +47,7 @@ mod futex;
 pub(super) mod futex_table;
 pub(super) mod gate;
 mod known;
-mod operation;
+pub(in crate::runtime) mod operation;
 mod polling;
 mod socket;
 pub(in crate::runtime) mod symbols;

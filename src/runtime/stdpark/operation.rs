@@ -403,7 +403,7 @@ pub(super) fn hand_on(call: &dyn Fn() -> isize) -> isize {
 /// Makes a call that a signal would end. The runtime sends no signal to a thread in such a call,
 /// but one may be on its way. It would cut a write short, or fail a wait with `EINTR`, so signals
 /// are blocked. A goroutine that keeps its P gets the signal, because the signal takes the P away.
-pub(super) fn in_kernel(call: &dyn Fn() -> isize) -> isize {
+pub(in crate::runtime) fn in_kernel(call: &dyn Fn() -> isize) -> isize {
     if may_hand_on() { in_syscall(&|| with_signals_blocked(call)) } else { call() }
 }
 

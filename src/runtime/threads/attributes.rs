@@ -4,12 +4,13 @@ use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use libc::{cpu_set_t, pthread_attr_t, pthread_t, sched_param};
+use libc::{cpu_set_t, pthread_attr_t, pthread_t, sched_param, sigset_t};
 
 use crate::runtime::arch::page_size;
 use crate::runtime::data::ext::Name;
 use crate::runtime::data::runtime2::Mutex;
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::sigmask::mask_of_set;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::threads::record::{Whose, record_of, whose};
 use crate::runtime::tls::g_of_thread;
@@ -21,6 +22,7 @@ unsafe extern "C" {
     fn pthread_attr_setstack(attr: *mut pthread_attr_t, lo: usize, size: usize) -> c_int;
     fn pthread_attr_getinheritsched(attr: *const pthread_attr_t, inherit: *mut c_int) -> c_int;
     fn pthread_attr_getschedpolicy(attr: *const pthread_attr_t, policy: *mut c_int) -> c_int;
+    fn pthread_attr_getsigmask_np(attr: *const pthread_attr_t, set: *mut sigset_t) -> c_int;
     fn pthread_attr_getschedparam(attr: *const pthread_attr_t, param: *mut sched_param) -> c_int;
 }
 
@@ -43,6 +45,8 @@ pub(super) struct Wanted {
     /// The size of the stack in bytes, thread-locals included, as the C library counts it.
     pub(super) stack_size: usize,
     pub(super) detached: bool,
+    /// The signal mask, if it isn't that of the maker.
+    pub(super) mask: Option<u64>,
 }
 
 impl Wanted {
@@ -84,7 +88,9 @@ impl Wanted {
         // SAFETY: as above.
         let is_bound = unsafe { has_processors(attr) };
         let detached = detached == libc::PTHREAD_CREATE_DETACHED;
-        (!has_stack && !is_scheduled && !is_bound).then_some(Wanted { stack_size, detached })
+        // SAFETY: as above.
+        let mask = unsafe { signal_mask(attr) };
+        (!has_stack && !is_scheduled && !is_bound).then_some(Wanted { stack_size, detached, mask })
     }
 }
 
@@ -104,6 +110,17 @@ unsafe fn has_processors(attr: *const pthread_attr_t) -> bool {
         set.assume_init()
     };
     set.iter().any(|word| *word != u64::MAX)
+}
+
+/// Returns the signal mask in the attributes, if there is one.
+///
+/// # Safety
+/// There are attributes at `attr`.
+unsafe fn signal_mask(attr: *const pthread_attr_t) -> Option<u64> {
+    let mut set = MaybeUninit::<sigset_t>::zeroed();
+    // SAFETY: the C library writes to the set, which is valid in any case.
+    let got = unsafe { pthread_attr_getsigmask_np(attr, set.as_mut_ptr()) };
+    (got == 0).then(|| mask_of_set(set))
 }
 
 /// Writes the attributes of `thread`, if it is a goroutine. Returns the result of

@@ -9,6 +9,7 @@ use crate::runtime::base::real::wants_system_thread;
 use crate::runtime::data::ext::{Name, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::lock::foreign_locks;
+use crate::runtime::m::sigmask::{self, mask_to_inherit};
 use crate::runtime::mem::sizes::{room_for, with_own_locals};
 use crate::runtime::sched::exploration::point;
 use crate::runtime::sched::goexit::{finish_goroutine, init_with_handle};
@@ -43,6 +44,7 @@ pub(super) unsafe fn create(
     let wanted = unsafe { Wanted::of(attr) }?;
     let kind = with_own_locals(room_for(wanted.stack_size)?, false).ok()?;
     let Ok(gp) = new_thread(kind, start, wanted.detached) else { return Some(libc::EAGAIN) };
+    sigmask::begin(gp, wanted.mask.unwrap_or_else(|| mask_to_inherit(getg())));
     // SAFETY: a place for the thread's name, as the caller says. The thread may look there as soon
     // as it runs.
     unsafe { thread.write(thread_of_g(gp)) };

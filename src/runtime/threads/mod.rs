@@ -28,6 +28,7 @@
 //! | `join.rs` | joining and detaching |
 //! | `exit.rs` | a thread ends itself |
 //! | `attributes.rs` | the attributes of a thread: stack, name |
+//! | `masks.rs` | signal masks |
 //! | `scheduling.rs` | processors and priorities: the goroutine is locked to a thread |
 //! | `signals.rs` | signals that are sent to a thread |
 //! | `symbols/` | the functions of the C library that are defined here |
@@ -41,6 +42,8 @@ mod exit;
 #[cfg(pthreads)]
 mod join;
 pub(in crate::runtime) mod live;
+#[cfg(pthreads)]
+mod masks;
 #[cfg(pthreads)]
 mod record;
 #[cfg(pthreads)]

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use memmap2::MmapOptions;
 
 use crate::runtime::arch::{init_thread_pointer, set_malloc_words, thread_pointer, with_thread_pointer};
+use crate::runtime::base::real::pthread_sigmask;
 use crate::runtime::tls::Failure;
 use crate::runtime::tls::glibc::{Glibc, Module};
 
@@ -29,12 +30,12 @@ pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
         glibc.rename(tp, 0);
         let (mut all, mut before) = (all_signals, all_signals);
         libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         let words = malloc_words(glibc, tp);
         let outer = Thread::current();
         with_thread_pointer(tp, probe, ptr::from_ref(glibc).cast_mut().cast());
         let same = Thread::current() == outer;
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
         (glibc.deallocate_tls)(ptr::with_exposed_provenance_mut::<c_void>(tp), false);
         words.map_err(Failure::Unsupported)?;
         let inside = |addr: usize| (memory.as_ptr().addr()..hi).contains(&addr);

@@ -23,6 +23,9 @@ tests! {
     names
     signals
     scheduling
+    masks
+    a_signal_that_a_thread_waits_for
+    a_signal_that_one_thread_lets_come
     what_is_made_once
     an_exit_in_cpp
     threads_of_cpp
@@ -73,7 +76,8 @@ macro_rules! programs {
 
 programs! {
     C: a_result an_identity an_exit values_of_keys threads_of_c11 joins_with_a_limit misuse attributes
-    attributes_of_a_thread_of_the_system names signals scheduling what_is_made_once
+    attributes_of_a_thread_of_the_system names signals scheduling masks
+    a_signal_that_a_thread_waits_for a_signal_that_one_thread_lets_come what_is_made_once
 }
 
 programs! { CPP: an_exit_in_cpp threads_of_cpp }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::arch::offsets::defined;
 use crate::runtime::arch::routines::{set_vector_size, vector_size};
+use crate::runtime::arch::syscall::syscall;
 use crate::runtime::data::ext::SYSCALL_REGS;
 use crate::runtime::data::runtime2::M;
 
@@ -245,12 +246,13 @@ const _: () = assert!(size_of::<Sigframe>() == defined(PREEMPT_S, b"SIGFRAME"));
 /// `frame` has room for the frame. Nobody else uses these.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gosched_sigframe(vectors: *const u8, words: *const Preempted, frame: *mut Sigframe) {
-    // SAFETY: assembly passes the three as above. sigaltstack and pthread_sigmask fill their part
+    // SAFETY: assembly passes the three as above. sigaltstack and rt_sigprocmask fill their part
     // of the frame, and rt_sigreturn reads only the parts that are filled here.
     unsafe {
         let uc = &raw mut (*frame).uc;
         libc::sigaltstack(ptr::null(), &raw mut (*uc).uc_stack);
-        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut (*uc).uc_sigmask);
+        let mask = &raw mut (*uc).uc_sigmask;
+        syscall!(SYS_rt_sigprocmask, libc::SIG_SETMASK, 0, mask, size_of::<u64>());
         let Preempted { x29, pc, x, ref pushed, .. } = *words;
         // A pointer, because the frame isn't initialised yet, and no reference may refer to such
         // memory.

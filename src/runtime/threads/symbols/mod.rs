@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | `attributes.rs` | `pthread_getattr_np`, `pthread_setname_np`, `pthread_getname_np` |
 //! | `c11.rs` | `thrd_create` and the like |
+//! | `masks.rs` | `pthread_sigmask`, `sigprocmask`, and waits for signals |
 //! | `scheduling.rs` | `pthread_setaffinity_np`, `pthread_setschedparam` and the like |
 //! | `signals.rs` | `pthread_kill`, `pthread_sigqueue`, `pthread_cancel` |
 //! | `life.rs` | `pthread_create`, `pthread_join`, `pthread_detach`, `pthread_exit` and the like |
@@ -18,5 +19,6 @@
 mod attributes;
 mod c11;
 mod life;
+mod masks;
 mod scheduling;
 mod signals;

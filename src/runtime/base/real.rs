@@ -45,13 +45,15 @@ pub(in crate::runtime) fn wants_system_thread() -> bool {
 
 #[cfg(pthreads)]
 mod found {
-    use std::ffi::{CStr, c_char, c_int, c_void};
+    use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
     use std::mem;
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, Ordering};
 
     use libc::{
-        clockid_t, cpu_set_t, pthread_attr_t, pthread_t, sched_param, siginfo_t, sigset_t, sigval, timespec,
+        clockid_t, cpu_set_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, msghdr, nfds_t, pid_t,
+        pollfd, pthread_attr_t, pthread_t, rusage, sched_param, siginfo_t, sigset_t, sigval, size_t,
+        sockaddr, socklen_t, ssize_t, timespec, timeval,
     };
 
     use crate::runtime::base::fatal::throw;
@@ -94,12 +96,16 @@ mod found {
     }
 
     functions! {
-        pthread_create(thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, arg: *mut c_void) -> c_int;
+        pthread_create(
+            thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, arg: *mut c_void
+        ) -> c_int;
         pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
         pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int;
         pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int;
         pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, until: *const timespec) -> c_int;
-        pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec) -> c_int;
+        pthread_clockjoin_np(
+            thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec
+        ) -> c_int;
         pthread_detach(thread: pthread_t) -> c_int;
         pthread_exit(result: *mut c_void) -> !;
         pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
@@ -113,12 +119,70 @@ mod found {
         pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
         pthread_sigqueue(thread: pthread_t, signal: c_int, value: sigval) -> c_int;
         pthread_cancel(thread: pthread_t) -> c_int;
+        pthread_testcancel();
+        pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+        pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
         pthread_setaffinity_np(thread: pthread_t, size: usize, set: *const cpu_set_t) -> c_int;
         pthread_getaffinity_np(thread: pthread_t, size: usize, set: *mut cpu_set_t) -> c_int;
         pthread_setschedparam(thread: pthread_t, policy: c_int, param: *const sched_param) -> c_int;
         pthread_getschedparam(thread: pthread_t, policy: *mut c_int, param: *mut sched_param) -> c_int;
         pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int;
         pthread_getcpuclockid(thread: pthread_t, clock: *mut clockid_t) -> c_int;
+        nanosleep(request: *const timespec, rest: *mut timespec) -> c_int;
+        clock_nanosleep(
+            clock: clockid_t, flags: c_int, request: *const timespec, rest: *mut timespec
+        ) -> c_int;
+        usleep(us: c_uint) -> c_int;
+        sleep(seconds: c_uint) -> c_uint;
+        read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t;
+        readv(fd: c_int, buffers: *const iovec, n: c_int) -> ssize_t;
+        write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t;
+        writev(fd: c_int, buffers: *const iovec, n: c_int) -> ssize_t;
+        fsync(fd: c_int) -> c_int;
+        fdatasync(fd: c_int) -> c_int;
+        recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t;
+        recvfrom(
+            fd: c_int, buf: *mut c_void, len: size_t, flags: c_int, addr: *mut sockaddr,
+            addr_len: *mut socklen_t
+        ) -> ssize_t;
+        recvmsg(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t;
+        recvmmsg(fd: c_int, msgs: *mut mmsghdr, n: c_uint, flags: c_int, limit: *mut timespec) -> c_int;
+        send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t;
+        sendto(
+            fd: c_int, buf: *const c_void, len: size_t, flags: c_int, addr: *const sockaddr,
+            addr_len: socklen_t
+        ) -> ssize_t;
+        sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t;
+        sendmmsg(fd: c_int, msgs: *mut mmsghdr, n: c_uint, flags: c_int) -> c_int;
+        accept(fd: c_int, addr: *mut sockaddr, addr_len: *mut socklen_t) -> c_int;
+        accept4(fd: c_int, addr: *mut sockaddr, addr_len: *mut socklen_t, flags: c_int) -> c_int;
+        connect(fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int;
+        poll(fds: *mut pollfd, n: nfds_t, ms: c_int) -> c_int;
+        ppoll(fds: *mut pollfd, n: nfds_t, limit: *const timespec, mask: *const sigset_t) -> c_int;
+        select(
+            n: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, limit: *mut timeval
+        ) -> c_int;
+        pselect(
+            n: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, limit: *const timespec,
+            mask: *const sigset_t
+        ) -> c_int;
+        epoll_wait(fd: c_int, events: *mut epoll_event, n: c_int, ms: c_int) -> c_int;
+        epoll_pwait(
+            fd: c_int, events: *mut epoll_event, n: c_int, ms: c_int, mask: *const sigset_t
+        ) -> c_int;
+        waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t;
+        wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t;
+        waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int;
+        __read_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t) -> ssize_t;
+        __recv_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t, flags: c_int) -> ssize_t;
+        __recvfrom_chk(
+            fd: c_int, buf: *mut c_void, len: size_t, room: size_t, flags: c_int, addr: *mut sockaddr,
+            addr_len: *mut socklen_t
+        ) -> ssize_t;
+        __poll_chk(fds: *mut pollfd, n: nfds_t, ms: c_int, room: size_t) -> c_int;
+        __ppoll_chk(
+            fds: *mut pollfd, n: nfds_t, limit: *const timespec, mask: *const sigset_t, room: size_t
+        ) -> c_int;
         thrd_create(thread: *mut pthread_t, start: IntStart, arg: *mut c_void) -> c_int;
         thrd_join(thread: pthread_t, result: *mut c_int) -> c_int;
         thrd_detach(thread: pthread_t) -> c_int;

@@ -61,10 +61,9 @@ pub struct GExt {
     /// It is a system goroutine, made by the runtime or declared by an embedder: not counted, and
     /// run while user goroutines are disabled.
     pub system: Cell<bool>,
-    /// Whether it has a signal mask of its own, and counts for the masks of idle M's:
-    /// `m/sigmask.rs`.
+    /// What it is as a thread: [`IS_THREAD`] and the flags of `m/sigmask.rs`.
     #[cfg(pthreads)]
-    pub masked: Cell<u8>,
+    pub as_thread: Cell<u8>,
     /// Its index in the list of all G's: `g/allgs.rs`.
     pub allg: Cell<u32>,
     /// The G that waits for its end, or a mark of the progress of its end: see `sched/goexit.rs`.
@@ -103,6 +102,10 @@ pub struct GExt {
     /// Room for the closure and the result of a spawn.
     pub slot: Slot,
 }
+
+/// In [`GExt::as_thread`]: the goroutine was made as a thread (`threads/create.rs`).
+#[cfg(pthreads)]
+pub(in crate::runtime) const IS_THREAD: u8 = 4;
 
 /// Takes a goroutine out of the place where it waits, if it does. Returns whether it was there:
 /// then the caller makes it ready. It stays in its wait meanwhile. It may be taken out only once

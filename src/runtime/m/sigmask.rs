@@ -34,7 +34,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::sigstack::{FAULTS, init_sigmask, sigsave};
 use crate::runtime::m::thread::ALLM;
 
-/// In [`GExt::masked`](crate::runtime2::GExt): the goroutine counts for what idle M's block.
+/// In [`GExt::as_thread`](crate::runtime2::GExt): the goroutine counts for what idle M's block.
 const COUNTED: u8 = 1;
 /// The same: its mask isn't the usual one.
 const OWN_MASK: u8 = 2;
@@ -148,7 +148,7 @@ fn own_mask(gp: &G) -> *mut u64 {
 
 /// Returns the mask of `gp`, as the program has set it. `gp` runs here, or doesn't run.
 fn mask_of(gp: &G) -> u64 {
-    if gp.ext.masked.get() & OWN_MASK == 0 {
+    if gp.ext.as_thread.get() & OWN_MASK == 0 {
         return usual_mask();
     }
     // SAFETY: a word of the goroutine's thread-locals, which no other thread uses now.
@@ -158,7 +158,7 @@ fn mask_of(gp: &G) -> u64 {
 /// Notes the mask of `gp`. `gp` runs here, or doesn't run.
 fn set_mask_of(gp: &G, mask: u64) {
     let own = if mask == usual_mask() { 0 } else { OWN_MASK };
-    gp.ext.masked.set(gp.ext.masked.get() & COUNTED | own);
+    gp.ext.as_thread.set(gp.ext.as_thread.get() & !OWN_MASK | own);
     // SAFETY: as in mask_of.
     unsafe { own_mask(gp).write(mask) };
     if own != 0 {
@@ -177,7 +177,7 @@ pub(in crate::runtime) fn mask_to_inherit(caller: Option<&G>) -> u64 {
 /// Notes the mask of a new goroutine that is a thread, or a main goroutine, and counts it. `gp`
 /// doesn't run yet.
 pub(in crate::runtime) fn begin(gp: &G, mask: u64) {
-    gp.ext.masked.set(COUNTED);
+    gp.ext.as_thread.set(gp.ext.as_thread.get() | COUNTED);
     if gp.ext.tp.get() != 0 {
         set_mask_of(gp, mask);
     }
@@ -190,7 +190,7 @@ pub(in crate::runtime) fn begin(gp: &G, mask: u64) {
 #[inline(never)]
 pub(in crate::runtime) fn end(gp: &G) {
     let mask = mask_of(gp);
-    gp.ext.masked.set(0);
+    gp.ext.as_thread.set(0);
     if POPULATION.change(Some(mask), None) && IN_USE.load(Ordering::Relaxed) {
         // They needn't block it at once.
         signal_idle_ms();
@@ -221,9 +221,9 @@ pub(in crate::runtime) fn change_mask(gp: &'static G, mp: &'static M, change: Ch
     let new = new & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP) | bit(32) | bit(33));
     let mut more = false;
     if new != old {
-        let counted = gp.ext.masked.get() & COUNTED != 0;
+        let counted = gp.ext.as_thread.get() & COUNTED != 0;
         set_mask_of(gp, new);
-        gp.ext.masked.set(gp.ext.masked.get() | COUNTED);
+        gp.ext.as_thread.set(gp.ext.as_thread.get() | COUNTED);
         more = POPULATION.change(counted.then_some(old), Some(new));
         // Signals that are unblocked, and have come, are handled here.
         set_mask_of_thread(mp, new & !NEVER);
@@ -293,7 +293,7 @@ pub(in crate::runtime) fn take_mask_of(mp: &'static M, gp: &'static G) {
     // A signal that has come before this has seen that there was no goroutine, and has changed the
     // flag; one that comes later changes nothing.
     compiler_fence(Ordering::SeqCst);
-    if gp.ext.masked.get() & OWN_MASK != 0 || mp.ext.has_other_mask.get() {
+    if gp.ext.as_thread.get() & OWN_MASK != 0 || mp.ext.has_other_mask.get() {
         take_other_mask(mp, gp);
     }
 }

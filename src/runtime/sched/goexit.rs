@@ -246,7 +246,7 @@ pub(super) fn gdestroy(mp: &'static M, gp: &'static G) -> bool {
         gdestroy(gp);
     }
     #[cfg(pthreads)]
-    if gp.ext.masked.get() != 0 {
+    if gp.ext.as_thread.get() != 0 {
         sigmask::end(gp);
     }
     gp._defer.set(ptr::null_mut());

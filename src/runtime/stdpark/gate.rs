@@ -16,6 +16,8 @@ use crate::runtime::arch::syscall::{sigaction as libc_sigaction, syscall};
 use crate::runtime::arch::{getg, stack_pointer};
 use crate::runtime::base::debug::std_park_off;
 use crate::runtime::base::this::{started, this_m};
+#[cfg(pthreads)]
+use crate::runtime::data::ext::IS_THREAD;
 use crate::runtime::data::runtime2::{G, Stack, sched};
 use crate::runtime::lock::foreign_locks;
 use crate::runtime::sched::detach::in_user_code;
@@ -178,6 +180,19 @@ fn check(gp: &'static G) -> Option<&'static G> {
         && in_user_code(mp, gp)
         && is_on(gp.stack.get());
     may.then_some(gp)
+}
+
+/// Whether `gp` was made as a thread, so that `pthread_cancel` may end its waits
+/// (`threads/cancel.rs`).
+#[inline(always)]
+pub(super) fn is_thread(gp: &G) -> bool {
+    #[cfg(pthreads)]
+    return gp.ext.as_thread.get() & IS_THREAD != 0;
+    #[cfg(not(pthreads))]
+    {
+        let _ = gp;
+        false
+    }
 }
 
 /// Whether the caller is on this stack.

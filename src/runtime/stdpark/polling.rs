@@ -16,12 +16,12 @@ use crate::runtime::arch::syscall::result_of;
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
-use crate::runtime::g::extent::outside_of_run;
+use crate::runtime::g::extent::{in_run, outside_of_run};
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
 use crate::runtime::stdpark::entry::How;
-use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::operation::{Pace, in_kernel};
+use crate::runtime::stdpark::gate::{is_thread, may_park};
+use crate::runtime::stdpark::operation::{ECANCELED, Pace, in_kernel};
 use crate::runtime::stdpark::time::{nanoseconds, sleep_for};
 
 /// The maximum number of descriptors that a goroutine waits for at once.
@@ -95,8 +95,12 @@ fn poll_until(
     let mut pace = Pace::new();
     loop {
         pace.before_wait();
-        // Not ended by a run: code that polls, such as an event loop, doesn't expect an error.
-        match outside_of_run(|| wait(gp, until)) {
+        // Not ended by a run: code that polls, such as an event loop, doesn't expect an error. A
+        // thread's cancellation ends it.
+        let ends_early = is_thread(gp) && !in_run();
+        let waited = if ends_early { wait(gp, until) } else { outside_of_run(|| wait(gp, until)) };
+        match waited {
+            Waited::Canceled if ends_early => return ECANCELED,
             Waited::Cannot => return in_kernel(plain),
             Waited::TimedOut => return attempt(),
             Waited::Ready(_) | Waited::Canceled | Waited::Closed | Waited::Anew => {

@@ -10,12 +10,14 @@ use std::slice;
 
 use libc::{clockid_t, timespec};
 
+use crate::runtime::arch::getg;
 use crate::runtime::base::os::clock_time;
 use crate::runtime::explore::clock::{now, time_of_run};
 use crate::runtime::explore::random::fill_from_run;
+use crate::runtime::g::extent::is_aborted_here;
 use crate::runtime::sched::park::gosched;
-use crate::runtime::stdpark::gate::{live, may_park};
-use crate::runtime::time::sleep::time_sleep;
+use crate::runtime::stdpark::gate::{is_thread, live, may_park};
+use crate::runtime::time::sleep::{time_sleep, time_sleep_limited};
 
 /// Returns a time in nanoseconds, or none if the kernel refuses it.
 pub(super) fn nanoseconds(time: &libc::timespec) -> Option<i64> {
@@ -54,22 +56,29 @@ pub(super) unsafe fn sleep(clock: libc::clockid_t, flags: c_int, request: *const
     slept().is_some()
 }
 
-/// Sleeps for `ns` nanoseconds; if that is 0 or less, only lets others run. Called on a goroutine
-/// that may park.
+/// Sleeps for `ns` nanoseconds, or until the thread that the goroutine is was canceled; if that is
+/// 0 or less, only lets others run. Called on a goroutine that may park.
 pub(super) fn sleep_for(ns: i64) {
     if ns <= 0 {
         // SAFETY: on a goroutine that may park, and has thread-locals of its own.
         return unsafe { gosched() };
     }
     let until = now().saturating_add(ns);
+    let is_thread = getg().is_some_and(is_thread);
     // By another clock, a timer may fire a little before its time.
     loop {
         let left = until.saturating_sub(now());
-        if left <= 0 {
+        if left <= 0 || is_thread && is_aborted_here() {
             return;
         }
         // SAFETY: on a goroutine that may park, and has thread-locals of its own.
-        unsafe { time_sleep(left) };
+        unsafe {
+            if is_thread {
+                time_sleep_limited(left);
+            } else {
+                time_sleep(left);
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use libc::{pthread_attr_t, pthread_t};
 
 use crate::runtime::arch::getg;
 use crate::runtime::base::real::wants_system_thread;
-use crate::runtime::data::ext::{Name, StackKind};
+use crate::runtime::data::ext::{IS_THREAD, Name, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::lock::foreign_locks;
 use crate::runtime::m::sigmask::{self, mask_to_inherit};
@@ -16,6 +16,7 @@ use crate::runtime::sched::goexit::{finish_goroutine, init_with_handle};
 use crate::runtime::sched::newproc::{Maker, newproc1};
 use crate::runtime::sched::ready::enqueue;
 use crate::runtime::threads::attributes::Wanted;
+use crate::runtime::threads::cancel::{end_cancellation, forget_cancellation};
 use crate::runtime::threads::record::{Record, Start, record_of};
 use crate::runtime::tls::{number_thread, thread_of_g};
 
@@ -77,6 +78,7 @@ fn new_thread(kind: StackKind, start: Start, detached: bool) -> std::io::Result<
         init_with_handle(gp);
     }
     number_thread(gp);
+    gp.ext.as_thread.set(IS_THREAD);
     // SAFETY: the G is new, so its slot is empty, and no code has it yet.
     unsafe { gp.ext.slot.place::<Record>().write(Record::new(start, detached)) };
     gp.sched.ctxt.set(gp.as_ptr().cast());
@@ -91,6 +93,8 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
     // SAFETY: the program has passed this function to `pthread_create`, with its argument.
     let result = unsafe { gosched_call_thread(&record.start, record.result.as_ptr()) };
     record.result.set(result);
+    end_cancellation(gp);
     // The record has nothing to drop.
     finish_goroutine(gp, || false);
+    forget_cancellation(gp);
 }

@@ -10,13 +10,14 @@ use libc::pthread_t;
 use crate::runtime::base::os::{futexsleep, futexwakeup};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
-use crate::runtime::g::extent::outside_of_run;
+use crate::runtime::g::extent::{in_run, outside_of_run};
 use crate::runtime::sched::exploration::point;
 use crate::runtime::sched::goexit::{EndWaker, drop_handle, ended, set_end_waker, take_end_waker};
 use crate::runtime::sched::mstart::guest;
 use crate::runtime::sema::join::wait_for_end_limited;
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::threads::record::{Whose, is_this_goroutine, record_of, whose};
+use crate::runtime::threads::cancel::cancellation_point;
+use crate::runtime::threads::record::{Whose, is_this_goroutine, record_of, this_thread, whose};
 use crate::runtime::time::fire::Limit;
 
 /// Until when a join waits.
@@ -35,7 +36,7 @@ pub(super) enum Until {
 /// `late`.
 ///
 /// # Safety
-/// `result` is null or a place for a pointer.
+/// As `pthread_join`: this may unwind.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn join(
@@ -50,6 +51,8 @@ pub(super) unsafe fn join(
         Whose::Goroutine(_) => return Some(libc::EINVAL),
         Whose::Thread(gp) => gp,
     };
+    // SAFETY: as the caller says.
+    unsafe { cancellation_point() };
     point("join");
     let record = record_of(gp);
     if !record.begin_join() {
@@ -58,6 +61,8 @@ pub(super) unsafe fn join(
     wait_for_end(gp, until);
     if !ended(gp) {
         record.give_up_join();
+        // SAFETY: as the caller says.
+        unsafe { cancellation_point() };
         return Some(late);
     }
     // SAFETY: as the caller says.
@@ -96,8 +101,13 @@ fn wait_for_end(gp: &'static G, until: Until) {
     // A thread that isn't ours becomes a goroutine for the wait.
     let guest = guest();
     if guest.is_some() || may_park().is_some() {
-        // The caller, which is C code, can't unwind.
-        outside_of_run(|| wait_for_end_limited(gp, limit.map(Limit::Time)));
+        let wait = || wait_for_end_limited(gp, limit.map(Limit::Time));
+        // The caller, which is C code, can't unwind by a run. But it may be canceled.
+        if this_thread().is_some() && !in_run() {
+            wait()
+        } else {
+            outside_of_run(wait)
+        };
     } else {
         block_until_end(gp, limit);
     }

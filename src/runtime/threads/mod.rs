@@ -24,6 +24,7 @@
 //! | --- | --- |
 //! | `live.rs` | whether threads are goroutines in this process |
 //! | `create.rs` | a thread is made and runs |
+//! | `cancel.rs` | a thread is ended by another |
 //! | `record.rs` | what is known of a thread, and whose a thread's value is |
 //! | `join.rs` | joining and detaching |
 //! | `exit.rs` | a thread ends itself |
@@ -35,6 +36,8 @@
 
 #[cfg(pthreads)]
 mod attributes;
+#[cfg(pthreads)]
+mod cancel;
 #[cfg(pthreads)]
 mod create;
 #[cfg(pthreads)]

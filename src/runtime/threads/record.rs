@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use libc::pthread_t;
 
 use crate::runtime::arch::getg;
+use crate::runtime::data::ext::IS_THREAD;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::threads::create::thread_main;
 use crate::runtime::tls::g_of_thread;
@@ -32,6 +33,8 @@ pub(super) struct Record {
     /// What a join returns: set by `pthread_exit`, or when the function has returned.
     pub(super) result: Cell<*mut c_void>,
     state: AtomicU8,
+    /// How far its cancellation is: `cancel.rs`.
+    pub(super) cancel: AtomicU8,
 }
 
 /// The thread may be joined or detached.
@@ -44,7 +47,8 @@ const DETACHED: u8 = 2;
 impl Record {
     pub(super) fn new(start: Start, detached: bool) -> Self {
         let state = if detached { DETACHED } else { JOINABLE };
-        Record { start, result: Cell::new(ptr::null_mut()), state: AtomicU8::new(state) }
+        let (result, cancel) = (Cell::new(ptr::null_mut()), AtomicU8::new(0));
+        Record { start, result, state: AtomicU8::new(state), cancel }
     }
 
     /// Takes the handle of the thread, to join it. Returns whether the caller has it now.
@@ -106,9 +110,9 @@ pub(super) fn record_of(gp: &'static G) -> &'static Record {
 }
 
 /// Returns the running goroutine, if it was made as a thread.
+#[inline(always)]
 pub(super) fn this_thread() -> Option<&'static G> {
-    let gp = getg().and_then(|gp| gp.m.get()).and_then(|mp| mp.curg.get())?;
-    is_thread(gp).then_some(gp)
+    getg().filter(|gp| gp.ext.as_thread.get() & IS_THREAD != 0)
 }
 
 /// Returns the running goroutine, if `thread` is its own.

@@ -106,10 +106,3 @@ fn pid() -> usize {
     // SAFETY: no memory is passed.
     unsafe { raw(libc::SYS_getpid, [0; 6]) as usize }
 }
-
-/// `pthread_cancel` of a goroutine; none for a thread of the system.
-#[cold]
-#[inline(never)]
-pub(super) fn cancel(thread: pthread_t) -> Option<c_int> {
-    g_of_thread(thread).map(|_| libc::ENOSYS)
-}

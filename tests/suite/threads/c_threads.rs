@@ -26,6 +26,8 @@ tests! {
     masks
     a_signal_that_a_thread_waits_for
     a_signal_that_one_thread_lets_come
+    cancellation
+    cancellation_is_held_back
     what_is_made_once
     an_exit_in_cpp
     threads_of_cpp
@@ -77,13 +79,14 @@ macro_rules! programs {
 programs! {
     C: a_result an_identity an_exit values_of_keys threads_of_c11 joins_with_a_limit misuse attributes
     attributes_of_a_thread_of_the_system names signals scheduling masks
-    a_signal_that_a_thread_waits_for a_signal_that_one_thread_lets_come what_is_made_once
+    a_signal_that_a_thread_waits_for a_signal_that_one_thread_lets_come cancellation cancellation_is_held_back
+    what_is_made_once
 }
 
 programs! { CPP: an_exit_in_cpp threads_of_cpp }
 
 fn programs_on_threads_of_the_system(test: Test) {
-    const EQUAL: [&CStr; 8] = [
+    const EQUAL: [&CStr; 10] = [
         c"a_result",
         c"an_identity",
         c"an_exit",
@@ -92,6 +95,8 @@ fn programs_on_threads_of_the_system(test: Test) {
         c"joins_with_a_limit",
         c"names",
         c"signals",
+        c"cancellation",
+        c"cancellation_is_held_back",
     ];
     with_library(test, C, |named| {
         named(test.process(|| {

@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -522,6 +524,132 @@ int a_signal_that_one_thread_lets_come(void) {
     }
     atomic_store(&flag, 1);
     NEED(pthread_join(thread, NULL) == 0);
+    return 0;
+}
+
+static int pipe_[2];
+static pthread_t long_lived;
+
+static void sleeps(void) { usleep(1000000000); }
+static void reads(void) { read(pipe_[0], &(char){0}, 1); }
+static void polls(void) { poll(&(struct pollfd){.fd = pipe_[0], .events = POLLIN}, 1, -1); }
+static void joins_long(void) { pthread_join(long_lived, NULL); }
+static void waits_for_child(void) {
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    waitpid(child, NULL, 0);
+}
+static void tests(void) {
+    for (;;) {
+        pthread_testcancel();
+        sched_yield();
+    }
+}
+
+static void (*const canceled_in[])(void) = {sleeps, reads, polls, joins_long, waits_for_child, tests};
+static atomic_int begun;
+
+static void *is_canceled(void *wait) {
+    pthread_cleanup_push(note, POINTER(7));
+    atomic_fetch_add(&begun, 1);
+    (*(void (*const *)(void))wait)();
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+int cancellation(void) {
+    static atomic_int flag;
+    pthread_t thread;
+    void *result;
+    NEED(pipe(pipe_) == 0);
+    NEED(pthread_create(&long_lived, NULL, waits, &flag) == 0);
+    for (unsigned i = 0; i < sizeof canceled_in / sizeof *canceled_in; i++) {
+        // At once, as a rule before it waits, and later.
+        for (int late = 0; late < 2; late++) {
+            logged = 0;
+            atomic_store(&begun, 0);
+            NEED(pthread_create(&thread, NULL, is_canceled, (void *)&canceled_in[i]) == 0);
+            while (atomic_load(&begun) == 0)
+                sched_yield();
+            if (late)
+                usleep(1000);
+            NEED(pthread_cancel(thread) == 0);
+            NEED(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+            NEED(logged == 1 && log_[0] == 7);
+        }
+    }
+    // A join that was canceled leaves the thread to others.
+    atomic_store(&flag, 1);
+    NEED(pthread_join(long_lived, NULL) == 0);
+    // It has ended, and can still be canceled.
+    NEED(pthread_create(&thread, NULL, returns, POINTER(5)) == 0);
+    usleep(1000);
+    NEED(pthread_cancel(thread) == 0);
+    NEED(pthread_join(thread, &result) == 0);
+    return 0;
+}
+
+static void *disables(void *flag) {
+    int old;
+    OWN_NEED(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old) == 0 && old == PTHREAD_CANCEL_ENABLE);
+    OWN_NEED(pthread_setcancelstate(77, &old) == EINVAL);
+    atomic_store(&begun, 1);
+    waits(flag);
+    pthread_testcancel();
+    logged = 0;
+    OWN_NEED(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old) == 0 && old == PTHREAD_CANCEL_DISABLE);
+    note(POINTER(1));
+    usleep(1000000000);
+    note(POINTER(2));
+    return NULL;
+}
+
+static void *cancels_itself(void *arg) {
+    (void)arg;
+    OWN_NEED(pthread_cancel(pthread_self()) == 0);
+    note(POINTER(1));
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    note(POINTER(2));
+    return NULL;
+}
+
+static void waits_at_its_end(void *number) {
+    usleep(1);
+    pthread_testcancel();
+    note(number);
+}
+
+static void *exits_while_canceled(void *arg) {
+    pthread_cleanup_push(waits_at_its_end, POINTER(3));
+    pthread_cancel(pthread_self());
+    pthread_exit(arg);
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+int cancellation_is_held_back(void) {
+    static atomic_int flag;
+    pthread_t thread;
+    void *result;
+    atomic_store(&begun, 0);
+    NEED(pthread_create(&thread, NULL, disables, &flag) == 0);
+    while (atomic_load(&begun) == 0)
+        usleep(1);
+    NEED(pthread_cancel(thread) == 0);
+    NEED(pthread_tryjoin_np(thread, &result) == EBUSY);
+    atomic_store(&flag, 1);
+    NEED(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+    NEED(logged == 1 && log_[0] == 1);
+    logged = 0;
+    NEED(pthread_create(&thread, NULL, cancels_itself, NULL) == 0);
+    NEED(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+    NEED(logged == 1 && log_[0] == 1);
+    logged = 0;
+    NEED(pthread_create(&thread, NULL, exits_while_canceled, POINTER(5)) == 0);
+    NEED(pthread_join(thread, &result) == 0 && NUMBER(result) == 5);
+    NEED(logged == 1 && log_[0] == 3);
     return 0;
 }
 

@@ -22,7 +22,7 @@ pub unsafe extern "C" fn vfork() -> pid_t {
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t {
     // SAFETY: the program keeps to the C library's contract of `waitpid`.
     unsafe { wait4(pid, status, options, ptr::null_mut()) }
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn waitpid(pid: pid_t, status: *mut c_int, options: c_int)
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage: *mut rusage) -> pid_t {
     // SAFETY: the program keeps to the C library's contract of `wait4`.
     unsafe {
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn wait4(pid: pid_t, status: *mut c_int, options: c_int, u
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, options: c_int) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `waitid`.
     unsafe {

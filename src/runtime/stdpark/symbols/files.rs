@@ -14,7 +14,7 @@ use crate::runtime::stdpark::operation::{hand_on, in_kernel};
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `read`.
     unsafe {
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn readv(fd: c_int, buffers: *const iovec, n: c_int) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `readv`.
     unsafe {
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn readv(fd: c_int, buffers: *const iovec, n: c_int) -> ss
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `write`.
     unsafe {
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn write(fd: c_int, buf: *const c_void, len: size_t) -> ss
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn writev(fd: c_int, buffers: *const iovec, n: c_int) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `writev`.
     unsafe {
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn writev(fd: c_int, buffers: *const iovec, n: c_int) -> s
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `fsync`.
     unsafe { long_call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `fdatasync`.
     unsafe { long_call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) as c_int }

@@ -29,7 +29,7 @@ fn check_fds(n: nfds_t, room: size_t) {
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn __read_chk(fd: c_int, buf: *mut c_void, len: size_t, room: size_t) -> ssize_t {
     check(len, room);
     // SAFETY: the program keeps to the C library's contract of `__read_chk`.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn __read_chk(fd: c_int, buf: *mut c_void, len: size_t, ro
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn __recv_chk(
     fd: c_int,
     buf: *mut c_void,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn __recv_chk(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn __recvfrom_chk(
     fd: c_int,
     buf: *mut c_void,
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn __recvfrom_chk(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn __poll_chk(fds: *mut pollfd, n: nfds_t, ms: c_int, room: size_t) -> c_int {
     check_fds(n, room);
     // SAFETY: the program keeps to the C library's contract of `__poll_chk`.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn __poll_chk(fds: *mut pollfd, n: nfds_t, ms: c_int, room
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn __ppoll_chk(
     fds: *mut pollfd,
     n: nfds_t,

@@ -7,7 +7,8 @@
 //!   the room, so other callers don't save registers for it.
 //! - A parked call doesn't end with `EINTR`.
 //! - The C library's functions are points at which `pthread_cancel` ends a thread. The functions
-//!   here aren't.
+//!   here aren't. With the feature `threads`, `threads/symbols/points.rs` defines some of them in
+//!   the program, and calls the functions here.
 //! - A sanitizer defines functions of these names, too, and learns from their calls. For example,
 //!   if ThreadSanitizer sees no `close`, it reports a race when a descriptor's number is reused.
 //!   So a build with a sanitizer has only `time.rs`, which explorations need, and `signals.rs`.
@@ -29,18 +30,18 @@
 //! | `fortified.rs` | `__read_chk` and the like |
 
 #[cfg(not(any(asan, tsan)))]
-mod children;
+pub(in crate::runtime) mod children;
 #[cfg(not(any(asan, tsan)))]
 mod descriptors;
 #[cfg(not(any(asan, tsan)))]
-mod files;
+pub(in crate::runtime) mod files;
 #[cfg(not(any(asan, tsan)))]
-mod fortified;
+pub(in crate::runtime) mod fortified;
 #[cfg(not(any(asan, tsan)))]
-mod polls;
+pub(in crate::runtime) mod polls;
 mod signals;
 #[cfg(not(any(asan, tsan)))]
-mod sockets;
+pub(in crate::runtime) mod sockets;
 #[cfg(not(any(asan, tsan)))]
 mod system_calls;
 pub(in crate::runtime) mod time;

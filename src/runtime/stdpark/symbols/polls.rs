@@ -14,7 +14,7 @@ const MASK_SIZE: usize = 8;
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn poll(fds: *mut pollfd, n: nfds_t, ms: c_int) -> c_int {
     // SAFETY: as the caller says. The kernel changes the limit, which is a copy.
     unsafe {
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn poll(fds: *mut pollfd, n: nfds_t, ms: c_int) -> c_int {
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn ppoll(
     fds: *mut pollfd,
     n: nfds_t,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn ppoll(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn select(
     n: c_int,
     read: *mut fd_set,
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn select(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn pselect(
     n: c_int,
     read: *mut fd_set,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn pselect(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn epoll_wait(fd: c_int, events: *mut epoll_event, n: c_int, ms: c_int) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `epoll_wait`.
     unsafe { epoll_pwait(fd, events, n, ms, ptr::null()) }
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn epoll_wait(fd: c_int, events: *mut epoll_event, n: c_in
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn epoll_pwait(
     fd: c_int,
     events: *mut epoll_event,

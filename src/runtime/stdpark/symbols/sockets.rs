@@ -16,7 +16,7 @@ use crate::runtime::stdpark::socket;
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `recv`.
     unsafe {
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn recvfrom(
     fd: c_int,
     buf: *mut c_void,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn recvfrom(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn recvmsg(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `recvmsg`.
     unsafe {
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, msg: *mut msghdr, flags: c_int) -> s
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn recvmmsg(
     fd: c_int,
     msgs: *mut mmsghdr,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn recvmmsg(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `send`.
     unsafe {
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn send(fd: c_int, buf: *const c_void, len: size_t, flags:
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn sendto(
     fd: c_int,
     buf: *const c_void,
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn sendto(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the program keeps to the C library's contract of `sendmsg`.
     unsafe {
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) ->
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn sendmmsg(fd: c_int, msgs: *mut mmsghdr, n: c_uint, flags: c_int) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `sendmmsg`.
     unsafe {
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn sendmmsg(fd: c_int, msgs: *mut mmsghdr, n: c_uint, flag
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn accept(fd: c_int, addr: *mut sockaddr, addr_len: *mut socklen_t) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `accept`.
     unsafe {
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn accept(fd: c_int, addr: *mut sockaddr, addr_len: *mut s
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn accept4(
     fd: c_int,
     addr: *mut sockaddr,
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn accept4(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn connect(fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `connect`.
     unsafe {

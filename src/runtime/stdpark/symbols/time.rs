@@ -14,7 +14,7 @@ use crate::runtime::stdpark::time;
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_nanosleep(
     clock: clockid_t,
     flags: c_int,
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 
 /// # Safety
 /// As the C library's.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `nanosleep`.
     unsafe {
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec
 
 /// # Safety
 /// None is needed.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn usleep(us: c_uint) -> c_int {
     let time = timespec { tv_sec: i64::from(us / 1_000_000), tv_nsec: i64::from(us % 1_000_000) * 1000 };
     // SAFETY: a time of ours, and no place for the rest.
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn usleep(us: c_uint) -> c_int {
 
 /// # Safety
 /// None is needed.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(pthreads), unsafe(no_mangle))]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     let mut time = timespec { tv_sec: i64::from(seconds), tv_nsec: 0 };
     // SAFETY: a time of ours, which also takes the rest.

@@ -6,12 +6,13 @@ use std::ptr;
 use libc::{pthread_t, timespec};
 
 use crate::runtime::base::real;
-use crate::runtime::stdpark::symbols::time::{nanosleep, sched_yield};
+use crate::runtime::stdpark::symbols::time::sched_yield;
 use crate::runtime::threads::create::create;
 use crate::runtime::threads::exit::note_result;
 use crate::runtime::threads::join::{Until, detach, join};
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::record::Start;
+use crate::runtime::threads::symbols::points::nanosleep;
 
 /// `thrd_success`, `thrd_error` and `thrd_nomem`: `threads.h`.
 const SUCCESS: c_int = 0;
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn thrd_create(
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn thrd_join(thread: pthread_t, result: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn thrd_join(thread: pthread_t, result: *mut c_int) -> c_int {
     let mut returned = ptr::null_mut();
     // SAFETY: the program keeps to the C library's contract of `thrd_join`.
     unsafe {
@@ -95,7 +96,7 @@ pub unsafe extern "C-unwind" fn thrd_exit(result: c_int) -> ! {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn thrd_sleep(time: *const timespec, rest: *mut timespec) -> c_int {
+pub unsafe extern "C-unwind" fn thrd_sleep(time: *const timespec, rest: *mut timespec) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `thrd_sleep`.
     unsafe {
         if !live() {

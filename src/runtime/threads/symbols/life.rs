@@ -36,7 +36,7 @@ pub unsafe extern "C" fn pthread_create(
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `pthread_join`.
     unsafe {
         if live()
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_voi
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `pthread_tryjoin_np`.
     unsafe {
         if live()
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn pthread_tryjoin_np(thread: pthread_t, result: *mut *mut
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_timedjoin_np(
+pub unsafe extern "C-unwind" fn pthread_timedjoin_np(
     thread: pthread_t,
     result: *mut *mut c_void,
     until: *const timespec,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn pthread_timedjoin_np(
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_clockjoin_np(
+pub unsafe extern "C-unwind" fn pthread_clockjoin_np(
     thread: pthread_t,
     result: *mut *mut c_void,
     clock: clockid_t,

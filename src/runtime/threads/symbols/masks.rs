@@ -7,6 +7,7 @@ use libc::{siginfo_t, sigset_t, timespec};
 
 use crate::runtime::base::real;
 use crate::runtime::stdpark::operation::in_kernel;
+use crate::runtime::threads::cancel::cancellation_point;
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::masks::sigmask;
 
@@ -47,10 +48,15 @@ macro_rules! waits_for_signals {
         /// # Safety
         /// As the C library's.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: the program keeps to the C library's contract of this function.
             let wait = || unsafe { real::$name($($arg),*) };
-            if live() { in_kernel(&|| wait() as isize) as c_int } else { wait() }
+            if !live() {
+                return wait();
+            }
+            // SAFETY: as above.
+            unsafe { cancellation_point() };
+            in_kernel(&|| wait() as isize) as c_int
         }
     )*};
 }

@@ -1,4 +1,4 @@
-//! Signals that are sent to a thread, and its cancellation.
+//! Signals that are sent to a thread.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ use libc::{pthread_t, sigval};
 
 use crate::runtime::base::real;
 use crate::runtime::threads::live::live;
-use crate::runtime::threads::signals::{cancel, kill, sigqueue};
+use crate::runtime::threads::signals::{kill, sigqueue};
 
 /// # Safety
 /// As the C library's.
@@ -35,20 +35,5 @@ pub unsafe extern "C" fn pthread_sigqueue(thread: pthread_t, signal: c_int, valu
             return done;
         }
         real::pthread_sigqueue(thread, signal, value)
-    }
-}
-
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_cancel(thread: pthread_t) -> c_int {
-    // SAFETY: the program keeps to the C library's contract of `pthread_cancel`.
-    unsafe {
-        if live()
-            && let Some(done) = cancel(thread)
-        {
-            return done;
-        }
-        real::pthread_cancel(thread)
     }
 }

@@ -38,6 +38,9 @@
 ///   [`set_gomaxprocs`](crate::set_gomaxprocs). It overrides the environment.
 /// - `std`: whether waits in std park the goroutine, `true` or `false`. Needs the feature `std`.
 ///   With `true`, `park_std_waits` is called before the function, and a failure of it panics.
+/// - `threads`: whether threads of std and of C are goroutines, `true` or `false`. Needs the
+///   feature `threads`. With `true`, `make_threads_goroutines` is called before the function, and a
+///   failure of it panics.
 ///
 /// # Errors
 ///

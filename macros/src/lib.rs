@@ -40,7 +40,7 @@ fn expand(
 /// Makes a `main` that runs the function. The function's result is reported on the goroutine,
 /// because it needn't be `Send`: a `Box<dyn Error>` isn't.
 fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Error> {
-    let [procs, std] = Options::parse(options)?.named(["procs", "std"])?;
+    let [procs, std, threads] = Options::parse(options)?.named(["procs", "std", "threads"])?;
     let set_procs = "::gosched::set_gomaxprocs(
         const { ::std::num::NonZeroUsize::new(PROCS).expect(\"procs is 1 at least\") }
     );";
@@ -49,14 +49,23 @@ fn run_main(options: TokenStream, function: &Function) -> Result<TokenStream, Er
         Some(std) if std.bool()? => "::gosched::park_std_waits().expect(\"std's waits can park\");",
         _ => "",
     };
+    let set_threads = match threads {
+        Some(threads) if threads.bool()? => {
+            "::gosched::make_threads_goroutines().expect(\"threads can be goroutines\");"
+        }
+        _ => "",
+    };
     // A function that never returns leaves code that isn't reached.
     let main = "BEFORE fn NAME() -> ::std::process::ExitCode {
         fn NAME() RETURNS BODY
         SET_STD
+        SET_THREADS
         #[allow(unreachable_code)]
         ::gosched::run(|| { SET_PROCS ::std::process::Termination::report(NAME()) })
     }";
-    Ok(function.fill(main, &[("SET_STD", &fill(set_std, &[])), ("SET_PROCS", &set_procs)]))
+    let [set_std, set_threads] = [set_std, set_threads].map(|text| fill(text, &[]));
+    let parts = [("SET_STD", &set_std), ("SET_THREADS", &set_threads), ("SET_PROCS", &set_procs)];
+    Ok(function.fill(main, &parts))
 }
 
 /// Makes a test that runs the function. If the function returns nothing, neither does the test, as

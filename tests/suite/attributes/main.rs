@@ -7,13 +7,14 @@ use std::env;
 use std::error::Error;
 use std::process::{ExitCode, Output};
 use std::sync::mpsc::channel;
+use std::thread;
 
 use gosched::metrics::Value;
 
 /// The environment variable that selects how the program ends.
 const END: &str = "GOSCHED_TEST_END";
 
-#[gosched::main(procs = 3, std = true)]
+#[gosched::main(procs = 3, std = true, threads = true)]
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     match env::var(END).as_deref() {
         Ok("a status") => return Ok(ExitCode::from(7)),
@@ -23,6 +24,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     assert_ne!(gosched::goid(), 0);
     assert_eq!(gosched::gomaxprocs(), 3);
     std_parks();
+    // The thread is a goroutine.
+    assert_ne!(thread::spawn(gosched::goid).join().expect("it has a goid"), 0);
     assert_eq!(ending("a status")?.status.code(), Some(7));
     let failed = ending("an error")?;
     assert_eq!(failed.status.code(), Some(1));

@@ -30,7 +30,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
 use crate::runtime::m::lockosthread::unwire;
 #[cfg(pthreads)]
-use crate::runtime::m::sigmask::{self, SignalsBlocked, mask_to_inherit};
+use crate::runtime::m::sigmask::{self, SignalsBlocked, mask_to_inherit, usual_mask};
 use crate::runtime::m::sigstack::{INIT_SIGMASK, LargerSigstack, sigsave};
 use crate::runtime::m::thread::{m_reserve_id, new_system_m, newm};
 use crate::runtime::mem::sizes::{set_default_kind, set_default_room};
@@ -206,6 +206,8 @@ fn schedinit() -> io::Result<()> {
     make_ps(procs)?;
     // From here on nothing fails, so these steps aren't done twice.
     INIT_SIGMASK.get_or_init(sigsave);
+    #[cfg(pthreads)]
+    sigmask::init();
     mark_children_of_fork();
     world_stopped();
     lock(&sched().lock);
@@ -242,7 +244,7 @@ pub(crate) unsafe fn run_main(
     let newg = newproc1(main, kind, maker)?;
     inherited.give(newg);
     #[cfg(pthreads)]
-    sigmask::begin(newg, mask_to_inherit(None));
+    sigmask::begin(newg, if threads_live() { mask_to_inherit(None) } else { usual_mask() });
     // Before a goroutine can send the process a signal that it blocks itself.
     #[cfg(pthreads)]
     let _signals = threads_live().then(SignalsBlocked::new);

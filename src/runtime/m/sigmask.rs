@@ -124,14 +124,14 @@ fn place_to_remove(masks: &mut [Counted; MASKS], mask: u64) -> &mut Counted {
     &mut masks[place.unwrap_or(0)]
 }
 
-/// Finds out where masks are. Called before threads are goroutines.
+/// Finds out where masks are. Called before there is a goroutine.
 pub(in crate::runtime) fn init() {
     let own = OWN.with(|own| ptr::from_ref(own).addr());
     OWN_OFFSET.store(own.wrapping_sub(thread_pointer()) as isize, Ordering::Relaxed);
 }
 
 /// Returns the mask of the thread that started the runtime.
-fn usual_mask() -> u64 {
+pub(in crate::runtime) fn usual_mask() -> u64 {
     mask_of_set(init_sigmask())
 }
 

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::runtime::base::debug::threads_off;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::started;
-#[cfg(pthreads)]
-use crate::runtime::m::sigmask;
 use crate::runtime::stdpark::gate::{park_std_waits, set_threads_live};
 use crate::runtime::tls;
 
@@ -67,8 +65,6 @@ fn go_live_if_wanted() -> io::Result<()> {
     fence(Ordering::SeqCst);
     if WANTED.load(Ordering::Relaxed) && !threads_off() {
         tls::works()?;
-        #[cfg(pthreads)]
-        sigmask::init();
         set_threads_live();
     }
     Ok(())

@@ -529,18 +529,13 @@ int a_signal_that_one_thread_lets_come(void) {
 
 static int pipe_[2];
 static pthread_t long_lived;
+static pid_t child;
 
 static void sleeps(void) { usleep(1000000000); }
 static void reads(void) { read(pipe_[0], &(char){0}, 1); }
 static void polls(void) { poll(&(struct pollfd){.fd = pipe_[0], .events = POLLIN}, 1, -1); }
 static void joins_long(void) { pthread_join(long_lived, NULL); }
-static void waits_for_child(void) {
-    pid_t child = fork();
-    if (child == 0)
-        for (;;)
-            pause();
-    waitpid(child, NULL, 0);
-}
+static void waits_for_child(void) { waitpid(child, NULL, 0); }
 static void tests(void) {
     for (;;) {
         pthread_testcancel();
@@ -564,6 +559,10 @@ int cancellation(void) {
     pthread_t thread;
     void *result;
     NEED(pipe(pipe_) == 0);
+    child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
     NEED(pthread_create(&long_lived, NULL, waits, &flag) == 0);
     for (unsigned i = 0; i < sizeof canceled_in / sizeof *canceled_in; i++) {
         // At once, as a rule before it waits, and later.
@@ -580,6 +579,7 @@ int cancellation(void) {
             NEED(logged == 1 && log_[0] == 7);
         }
     }
+    NEED(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     // A join that was canceled leaves the thread to others.
     atomic_store(&flag, 1);
     NEED(pthread_join(long_lived, NULL) == 0);

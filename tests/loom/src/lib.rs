@@ -21,7 +21,7 @@
 //! | `sync/wait_group.rs` | a goroutine that has waited sees what was done, and one that was aborted leaves it as if it hadn't come |
 //! | `chan/future.rs` | a future's last waker wakes it, it sees its value, and it is freed once |
 //! | `chan/observe.rs` | each observer of a channel sees what it waits for, and none is left behind |
-//! | `net/ready_list.rs` | no node is left while a goroutine waits, and a close ends all waits |
+//! | `net/ready_list.rs` | no node is left while a goroutine waits, also if one that was woken unwinds, and a close ends all waits |
 //! | `netpoll/poll_desc.rs`, `netpoll/ready.rs`, `pollwait.rs`, `net/registration.rs` | a wait ends when the descriptor is ready, is closed, or reaches its deadline; a late event does nothing to the next descriptor |
 //! | `stdpark/futex_table.rs`, `time/fire.rs` | no wake is lost, or counted twice; a wake that is left to sysmon is done |
 //! | `stdpark/descriptors.rs`, `stdpark/entry.rs`, `netpoll/marked.rs` | each wait ends once, by an event, by its time or by a close, and no event is lost |

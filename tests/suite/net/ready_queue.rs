@@ -23,6 +23,7 @@ tests! {
     values_come_in_order
     who_has_waited_shortest_goes_on
     every_value_is_taken
+    one_that_unwinds_is_not_woken
     one_that_unwinds_leaves_its_value_to_another
     a_close_ends_waits
     threads_push_and_pop
@@ -85,6 +86,23 @@ pub fn every_value_is_taken() {
         let mut taken = taken.into_inner();
         taken.sort();
         assert!(taken.into_iter().eq(0..n));
+    });
+}
+
+pub fn one_that_unwinds_is_not_woken() {
+    in_any_order(|| {
+        let (queue, (ctx, cancel)) = (Arc::new(ReadyQueue::new()), Context::background().with_cancel());
+        let waits = go_until_it_waits({
+            let queue = queue.clone();
+            move || queue.pop()
+        });
+        let ended = ctx.run(|| {
+            cancel.cancel();
+            queue.pop()
+        });
+        assert!(ended.is_err());
+        queue.push(1).unwrap();
+        assert_eq!(waits.join().unwrap(), Some(1));
     });
 }
 

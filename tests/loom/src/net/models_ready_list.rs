@@ -2,11 +2,12 @@
 //! in vain is blocked.)
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::net::ready_list::{Linked, ReadyList};
-use crate::runtime::goready;
 use crate::runtime::netpoll::pipe::{Arc, check, thread};
+use crate::runtime::{goready, set_over};
 
 struct Node {
     next: Cell<*mut Node>,
@@ -80,5 +81,29 @@ fn a_close_ends_waits() {
         add(&list, 1);
         list.close();
         assert_eq!(takers.map(|taker| taker.join().unwrap()).iter().sum::<usize>(), 1);
+    });
+}
+
+/// A thread that unwinds instead of waiting leaves the node to the other, also if it was woken.
+#[test]
+fn one_unwinds() {
+    check(|| {
+        let list = Arc::new(ReadyList::new());
+        let unwinds = {
+            let list = list.clone();
+            thread::spawn(move || {
+                set_over();
+                if let Ok(number) = catch_unwind(AssertUnwindSafe(|| take(&list))) {
+                    add(&list, number);
+                }
+            })
+        };
+        let taker = {
+            let list = list.clone();
+            thread::spawn(move || take(&list))
+        };
+        add(&list, 1);
+        unwinds.join().unwrap();
+        assert_eq!(taker.join().unwrap(), 1);
     });
 }

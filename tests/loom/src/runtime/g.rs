@@ -67,7 +67,10 @@ pub(crate) mod status {
 
 /// No goroutine is in a run.
 pub(crate) mod extent {
+    use std::cell::Cell;
+    use std::panic::resume_unwind;
     use std::sync::Arc;
+    use std::thread::panicking;
 
     use crate::runtime::lock::cancel::Cancellation;
 
@@ -79,7 +82,21 @@ pub(crate) mod extent {
         None
     }
 
-    pub(crate) fn end_with_run() {}
+    loom::thread_local! {
+        /// Whether this thread is in a run that is over.
+        static OVER: Cell<bool> = Cell::new(false);
+    }
+
+    /// Makes the next wait of this thread unwind.
+    pub(crate) fn set_over() {
+        OVER.with(|over| over.set(true));
+    }
+
+    pub(crate) fn end_with_run() {
+        if OVER.with(Cell::get) && !panicking() {
+            resume_unwind(Box::new(()));
+        }
+    }
 
     pub(crate) fn can_be_aborted(_: &crate::runtime::data::runtime2::G) -> bool {
         true

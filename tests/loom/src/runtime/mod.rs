@@ -32,7 +32,7 @@ pub(crate) use base::os::nanotime as now;
 pub(crate) use base::os::pass_time;
 pub(crate) use base::this::on_goroutine;
 pub(crate) use data::{atomic, runtime2};
-pub(crate) use g::extent::{end_with_run, in_run, outside_of_run, unwind_to_run};
+pub(crate) use g::extent::{end_with_run, in_run, outside_of_run, set_over, unwind_to_run};
 pub(crate) use lock::{lock, unlock};
 pub(crate) use netpoll::poll_desc::{Mode, PollDesc, PollError};
 pub(crate) use pollwait::*;

@@ -61,7 +61,7 @@ pub struct GExt {
     /// It is a system goroutine, made by the runtime or declared by an embedder: not counted, and
     /// run while user goroutines are disabled.
     pub system: Cell<bool>,
-    /// What it is as a thread: [`IS_THREAD`] and the flags of `m/sigmask.rs`.
+    /// What it is as a thread: `IS_THREAD` and the flags of `m/sigmask.rs`.
     #[cfg(pthreads)]
     pub as_thread: Cell<u8>,
     /// Its index in the list of all G's: `g/allgs.rs`.

@@ -79,6 +79,21 @@ fn failed(ret: isize) -> isize {
     -1
 }
 
+/// Calls `f`, and sets errno to what it was. For a function that the program calls, and that isn't
+/// known to change errno.
+#[cfg(pthreads)]
+#[inline(always)]
+pub(in crate::runtime) fn keeping_errno<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: errno of this thread, or goroutine, which nobody else uses. `f` may park, so errno is
+    // looked up again.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let result = f();
+        *libc::__errno_location() = errno;
+        result
+    }
+}
+
 /// The C library's `sigaction`.
 ///
 /// # Safety

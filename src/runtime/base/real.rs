@@ -52,8 +52,9 @@ mod found {
 
     use libc::{
         clockid_t, cpu_set_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, msghdr, nfds_t, pid_t,
-        pollfd, pthread_attr_t, pthread_t, rusage, sched_param, siginfo_t, sigset_t, sigval, size_t,
-        sockaddr, socklen_t, ssize_t, timespec, timeval,
+        pollfd, pthread_attr_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t,
+        pthread_t, rusage, sched_param, sem_t, siginfo_t, sigset_t, sigval, size_t, sockaddr, socklen_t,
+        ssize_t, timespec, timeval,
     };
 
     use crate::runtime::base::fatal::throw;
@@ -63,6 +64,9 @@ mod found {
 
     /// The function of a thread of `<threads.h>`.
     type IntStart = extern "C" fn(*mut c_void) -> c_int;
+
+    /// The function of `pthread_once`.
+    type Init = unsafe extern "C-unwind" fn();
 
     /// Declares functions of the C library's.
     macro_rules! functions {
@@ -189,6 +193,32 @@ mod found {
         thrd_exit(result: c_int) -> !;
         thrd_sleep(time: *const timespec, rest: *mut timespec) -> c_int;
         thrd_yield();
+        pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int;
+        pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int;
+        pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int;
+        pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int;
+        pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int;
+        pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
+        pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int;
+        pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int;
+        pthread_cond_signal(cond: *mut pthread_cond_t) -> c_int;
+        pthread_cond_broadcast(cond: *mut pthread_cond_t) -> c_int;
+        pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int;
+        pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int;
+        pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int;
+        pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int;
+        pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec) -> c_int;
+        pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec) -> c_int;
+        pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int;
+        pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int;
+        pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int;
+        pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int;
+        pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int;
+        pthread_once(control: *mut c_int, function: Init) -> c_int;
+        sem_wait(sem: *mut sem_t) -> c_int;
+        sem_timedwait(sem: *mut sem_t, time: *const timespec) -> c_int;
+        sem_clockwait(sem: *mut sem_t, clock: clockid_t, time: *const timespec) -> c_int;
+        sem_post(sem: *mut sem_t) -> c_int;
     }
 
     /// Returns the address of a function.

@@ -6,13 +6,17 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::arch::raw;
+#[cfg(pthreads)]
+use crate::runtime::arch::syscall::keeping_errno;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::exploring;
 use crate::runtime::sched::exploration::point;
 use crate::runtime::stdpark::futex_table::{
-    ANY_BIT, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake, wake_later,
+    ANY_BIT, Ends, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake, wake_later,
 };
+#[cfg(pthreads)]
+use crate::runtime::stdpark::gate::is_thread;
 use crate::runtime::stdpark::gate::{may_park, may_ready};
 use crate::runtime::stdpark::time::{from_now, nanoseconds};
 
@@ -27,6 +31,8 @@ const PRIVATE_U32: usize = 2 | libc::FUTEX_PRIVATE_FLAG as usize;
 
 /// Results of the kernel's. An error is a negative number.
 const EAGAIN: isize = -libc::EAGAIN as isize;
+#[cfg(pthreads)]
+const ECANCELED: isize = -libc::ECANCELED as isize;
 const EINVAL: isize = -libc::EINVAL as isize;
 const ENOSYS: isize = -libc::ENOSYS as isize;
 const ETIMEDOUT: isize = -libc::ETIMEDOUT as isize;
@@ -129,7 +135,7 @@ impl Call {
         // SAFETY: the caller of `run` passes no time, or the address of a timespec.
         match unsafe { time.until() } {
             // SAFETY: the word is aligned, and the caller of `run` keeps it; `gp` may park.
-            Ok(until) => unsafe { park(gp, addr, value, bits, until) },
+            Ok(until) => unsafe { park(gp, addr, value, bits, Ends { time: until, by_abort: false }) },
             // A time that isn't understood here.
             Err(()) => as_thread(addr, by_kernel),
         }
@@ -229,13 +235,114 @@ impl Call {
     }
 }
 
+/// The time limit of a wait in the C library: an absolute time.
+#[cfg(pthreads)]
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Deadline {
+    clock: libc::clockid_t,
+    time: libc::timespec,
+}
+
+#[cfg(pthreads)]
+impl Deadline {
+    /// Returns the limit, or none if the C library wouldn't accept it.
+    pub(in crate::runtime) fn new(clock: libc::clockid_t, time: &libc::timespec) -> Option<Self> {
+        let is_valid = matches!(clock, libc::CLOCK_MONOTONIC | libc::CLOCK_REALTIME)
+            && (0..1_000_000_000).contains(&time.tv_nsec);
+        // The kernel refuses times before the beginning of the clock.
+        let time = if time.tv_sec < 0 { libc::timespec { tv_sec: 0, tv_nsec: 0 } } else { *time };
+        is_valid.then_some(Deadline { clock, time })
+    }
+
+    /// Returns the limit on the runtime's clock.
+    pub(in crate::runtime) fn until(&self) -> i64 {
+        let time =
+            Time { at: ptr::from_ref(&self.time).expose_provenance(), absolute: true, clock: self.clock };
+        // SAFETY: the address of a timespec. Both clocks can be converted.
+        unsafe { time.until() }.ok().flatten().unwrap_or(i64::MAX)
+    }
+}
+
+/// Waits while the word is `value`, at most until the limit: a goroutine that may park here parks,
+/// and others wait in the kernel. Returns what the kernel would. If this is a point where a thread
+/// may be canceled, the wait of a goroutine that is canceled ends, with `ECANCELED`.
+#[cfg(pthreads)]
+#[inline(never)]
+pub(in crate::runtime) fn wait_at_word(
+    word: &AtomicU32,
+    value: u32,
+    limit: Option<&Deadline>,
+    is_point: bool,
+) -> isize {
+    keeping_errno(|| {
+        let Some(gp) = may_park() else { return wait_in_kernel(word, value, limit) };
+        point("a futex's wait");
+        let ends = Ends { time: limit.map(Deadline::until), by_abort: is_point && is_thread(gp) };
+        // SAFETY: the caller keeps the word, and `gp` may park.
+        match unsafe { park(gp, ptr::from_ref(word).expose_provenance(), value, ANY_BIT, ends) } {
+            ETIMEDOUT if ends.by_abort && !ends.have_come() => ECANCELED,
+            result => result,
+        }
+    })
+}
+
+/// [`wait_at_word`] in the kernel.
+#[cfg(pthreads)]
+#[inline(never)]
+pub(in crate::runtime) fn wait_in_kernel(word: &AtomicU32, value: u32, limit: Option<&Deadline>) -> isize {
+    let realtime = limit.is_some_and(|limit| limit.clock == libc::CLOCK_REALTIME);
+    let op = libc::FUTEX_WAIT_BITSET
+        | libc::FUTEX_PRIVATE_FLAG
+        | if realtime { libc::FUTEX_CLOCK_REALTIME } else { 0 };
+    let time = limit.map_or(0, |limit| ptr::from_ref(&limit.time).expose_provenance());
+    let addr = ptr::from_ref(word).expose_provenance();
+    let args = [addr, op as usize, value as usize, time, 0, ANY_BIT as usize];
+    // SAFETY: the caller keeps the word, and the limit.
+    as_thread(addr, || unsafe { raw(libc::SYS_futex, args) })
+}
+
+/// Wakes up to `n` goroutines and threads that wait at the word with this address, which may be
+/// gone.
+#[cfg(pthreads)]
+#[inline(never)]
+pub(in crate::runtime) fn wake_at_word(addr: usize, n: u32) {
+    let op = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let n = n.min(i32::MAX as u32) as usize;
+    let call = Call { number: libc::SYS_futex, args: [addr, op, n, 0, 0, 0] };
+    // SAFETY: a wake reads no memory.
+    unsafe {
+        if is_wake_of_threads(call.number, addr, op) {
+            call.by_kernel();
+        } else {
+            keeping_errno(|| call.run());
+        }
+    }
+}
+
+/// Wakes up to `n` goroutines and threads that have queued themselves at the address with one of
+/// these bits.
+#[cfg(pthreads)]
+#[inline(never)]
+pub(in crate::runtime) fn wake_queued(addr: usize, n: u32, bits: u32) {
+    keeping_errno(|| {
+        if exploring() && may_park().is_some() {
+            point("a wake");
+        }
+        if may_ready() {
+            wake(addr, n, bits);
+        } else {
+            wake_later(addr, n, bits);
+        }
+    });
+}
+
 /// Parks `gp`, and returns what the kernel would.
 ///
 /// # Safety
 /// As [`wait`].
-unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option<i64>) -> isize {
+unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, ends: Ends) -> isize {
     // SAFETY: the caller keeps to the contract of `wait`.
-    match unsafe { wait(gp, addr, value, bits, until) } {
+    match unsafe { wait(gp, addr, value, bits, ends) } {
         Waited::Woken => 0,
         Waited::Changed => EAGAIN,
         Waited::TimedOut => ETIMEDOUT,

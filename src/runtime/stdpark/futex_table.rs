@@ -24,6 +24,7 @@
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
+use crate::runtime::base::os::futexwakeup;
 use crate::runtime::data::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Cell, Ordering, fence};
 use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason, sched};
 use crate::runtime::explore::clock::now;
@@ -32,13 +33,14 @@ use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 use crate::runtime::m::checkdead::counted;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
+use crate::runtime::sched::abort::until_aborted;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::stdpark::{BUCKET_BITS, PLACES};
 use crate::runtime::time::fire::{Limit, with_limit};
 
 /// All bits of a waiter's set: the set of a wait that names none.
-pub(super) const ANY_BIT: u32 = u32::MAX;
+pub(in crate::runtime) const ANY_BIT: u32 = u32::MAX;
 
 /// The goroutines that wait at words with the same hash. A bucket has a cache line of its own.
 #[repr(align(64))]
@@ -46,7 +48,7 @@ pub(super) struct Bucket {
     lock: Mutex,
     /// How many goroutines wait here, or are about to look at their word; read without the lock.
     // SeqCst: pairs with the word. See the top of the page, and `may_have_waiters`.
-    nwait: AtomicU32,
+    pub(super) nwait: AtomicU32,
     /// How many threads wait in the kernel: a hint.
     nthreads: AtomicU32,
     /// How many wakes of a single waiter there were while threads waited.
@@ -60,27 +62,32 @@ pub(super) struct Bucket {
 // SAFETY: the lock protects the cells.
 unsafe impl Sync for Bucket {}
 
-/// A goroutine that waits, on its stack. Its bucket's lock protects the cells.
-struct Waiter {
-    gp: &'static G,
+/// A goroutine or a thread that waits, on its stack. Its bucket's lock protects the cells.
+pub(super) struct Waiter {
+    /// The goroutine; none for a thread, which sleeps while `woken` is 0.
+    pub(super) gp: Option<&'static G>,
+    pub(super) woken: AtomicU32,
     bits: u32,
     /// The word's address.
-    addr: Cell<usize>,
+    pub(super) addr: Cell<usize>,
     /// Written with the locks of both buckets held, the old one's and this one's.
     bucket: AtomicPtr<Bucket>,
     prev: Cell<*const Waiter>,
     next: Cell<*const Waiter>,
-    state: Cell<State>,
+    pub(super) state: Cell<State>,
 }
 
 /// How far a wait is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It hasn't looked at the word.
+pub(super) enum State {
+    /// It isn't on a list yet.
     Begins,
-    /// It is on its bucket's list.
+    /// It is on its bucket's list, but the goroutine hasn't parked yet: see `queued.rs`.
+    #[cfg_attr(not(any(pthreads, loom)), allow(dead_code))]
     Queued,
-    /// A thread has taken it off the list, and wakes it.
+    /// It is on its bucket's list, and has to be woken: a goroutine that has parked, or a thread.
+    Asleep,
+    /// A thread has taken it off the list, and wakes it if it was asleep.
     Woken,
     /// Its time was up before a wake.
     TimedOut,
@@ -107,20 +114,20 @@ pub(super) fn bucket_of(addr: usize) -> &'static Bucket {
 }
 
 impl Bucket {
-    fn lock(&self) {
+    pub(super) fn lock(&self) {
         lock_ranked(&self.lock, LockRank::FUTEX);
     }
 
-    fn unlock(&self) {
+    pub(super) fn unlock(&self) {
         unlock(&self.lock);
     }
 
-    /// Puts a waiter at the end of the list. The lock is held.
-    fn push(&self, waiter: &Waiter) {
+    /// Puts a waiter at the end of the list. The waiter is counted already, and the caller sets its
+    /// state. The lock is held.
+    pub(super) fn push(&self, waiter: &Waiter) {
         let last = self.last.replace(waiter);
         waiter.prev.set(last);
         waiter.next.set(ptr::null());
-        waiter.state.set(State::Queued);
         // SAFETY: null, or a waiter on the list, which stays where it is until it has been taken
         // off.
         match unsafe { last.as_ref() } {
@@ -130,7 +137,7 @@ impl Bucket {
     }
 
     /// Takes a waiter off the list, and sets its state to `state`. The lock is held.
-    fn remove(&self, waiter: &Waiter, state: State) {
+    pub(super) fn remove(&self, waiter: &Waiter, state: State) {
         let (prev, next) = (waiter.prev.get(), waiter.next.get());
         // SAFETY: null, or a waiter on the list, which stays where it is until it has been taken
         // off.
@@ -169,14 +176,21 @@ impl Bucket {
     fn take(&self, n: u32, is_meant: impl Fn(&Waiter) -> bool) -> Taken {
         let mut taken = Taken { first: ptr::null(), last: ptr::null(), n: 0 };
         self.each(n, is_meant, |waiter| {
+            let is_asleep = waiter.state.get() == State::Asleep;
             self.remove(waiter, State::Woken);
-            taken.push(waiter);
+            if is_asleep {
+                taken.push(waiter);
+            } else {
+                // It sees its state when it takes the lock, and may be gone then.
+                taken.n += 1;
+            }
         });
         taken
     }
 }
 
-/// Waiters that were taken off their lists, linked by `next`, to be woken when no lock is held.
+/// Waiters that were taken off their lists. Those that are asleep are linked by `next`, to be woken
+/// when no lock is held.
 struct Taken {
     first: *const Waiter,
     last: *const Waiter,
@@ -196,13 +210,21 @@ impl Taken {
         self.n += 1;
     }
 
-    /// Makes all of them ready, and returns their number.
+    /// Wakes those that are asleep, and returns the number of all.
     fn wake(self) -> u32 {
         let mut at = self.first;
-        // SAFETY: as in push. From goready on the waiter may be gone.
+        // SAFETY: as in push. From goready, or the store, on the waiter may be gone.
         while let Some(waiter) = unsafe { at.as_ref() } {
             at = waiter.next.get();
-            goready(waiter.gp);
+            match waiter.gp {
+                Some(gp) => goready(gp),
+                None => {
+                    let woken = ptr::from_ref(&waiter.woken);
+                    waiter.woken.store(1, Ordering::Release);
+                    // SAFETY: a wake reads nothing.
+                    futexwakeup(unsafe { &*woken }, 1);
+                }
+            }
         }
         self.n
     }
@@ -213,26 +235,39 @@ pub(super) enum Waited {
     Woken,
     /// The word had another value.
     Changed,
+    /// One of its [`Ends`] has come.
     TimedOut,
 }
 
+/// What ends a wait if no wake does.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) time: Option<i64>,
+    /// Whether an abort of the goroutine ends it: the goroutine is a thread, and may be canceled.
+    pub(super) by_abort: bool,
+}
+
+impl Ends {
+    /// Whether only a wake ends the wait.
+    fn are_none(&self) -> bool {
+        self.time.is_none() && !self.by_abort
+    }
+
+    /// Whether the time has come.
+    pub(super) fn have_come(&self) -> bool {
+        self.time.is_some_and(|time| time <= now())
+    }
+}
+
 /// Parks `gp`, the running goroutine, while the word at `addr` is `value`, until it is woken, or
-/// until the time, if there is one.
+/// until its ends.
 ///
 /// # Safety
 /// There is such a word, until this has looked at it. `gp` may park here.
-pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, until: Option<i64>) -> Waited {
-    let bucket = bucket_of(addr);
-    let waiter = Waiter {
-        gp,
-        bits,
-        addr: Cell::new(addr),
-        bucket: AtomicPtr::new(ptr::from_ref(bucket).cast_mut()),
-        prev: Cell::new(ptr::null()),
-        next: Cell::new(ptr::null()),
-        state: Cell::new(State::Begins),
-    };
+pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, ends: Ends) -> Waited {
+    let waiter = Waiter::new(Some(gp), addr, bits);
     let sleep = || {
+        let bucket = bucket_of(addr);
         // The waiter counts itself before it looks at the word: see may_have_waiters.
         bucket.nwait.fetch_add(1, Ordering::SeqCst);
         bucket.lock();
@@ -244,34 +279,82 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, un
             return if is_same { Waited::TimedOut } else { Waited::Changed };
         }
         bucket.push(&waiter);
-        bucket.parks.fetch_add(1, Ordering::Relaxed);
-        goparkunlock(&bucket.lock, WaitReason::Futex, TraceBlockReason::Sync, 4);
-        if waiter.state.get() == State::TimedOut { Waited::TimedOut } else { Waited::Woken }
+        waiter.park(bucket)
     };
-    let Some(until) = until else { return sleep() };
-    if until <= now() {
+    if ends.are_none() {
+        return sleep();
+    }
+    if ends.have_come() {
         // SAFETY: the caller says that there is such a word.
         return if unsafe { load(addr) } == value { Waited::TimedOut } else { Waited::Changed };
     }
-    let give_up = || {
-        let bucket = waiter.lock_bucket();
-        let state = waiter.state.get();
-        match state {
-            State::Queued => bucket.remove(&waiter, State::TimedOut),
-            State::Begins => waiter.state.set(State::TimedOut),
-            State::Woken | State::TimedOut => {}
-        }
-        bucket.unlock();
-        (state == State::Queued).then_some(|| goready(gp))
-    };
-    // SAFETY: the state is read and written with the bucket's lock held. Only the thread that has
-    // taken the waiter off the list wakes the goroutine.
-    unsafe { with_limit(Limit::Time(until), &give_up, sleep) }
+    // SAFETY: `sleep` waits, and the waiter stays meanwhile.
+    unsafe { waiter.limited(gp, ends, sleep) }
 }
 
 impl Waiter {
+    /// Makes a waiter for wakes at `addr` with one of these bits: the running goroutine, which may
+    /// park here, or this thread.
+    pub(super) fn new(gp: Option<&'static G>, addr: usize, bits: u32) -> Self {
+        Waiter {
+            gp,
+            woken: AtomicU32::new(0),
+            bits,
+            addr: Cell::new(addr),
+            bucket: AtomicPtr::new(ptr::from_ref(bucket_of(addr)).cast_mut()),
+            prev: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+            state: Cell::new(State::Begins),
+        }
+    }
+
+    /// Parks the running goroutine, which is on the list. Releases the bucket's lock.
+    pub(super) fn park(&self, bucket: &'static Bucket) -> Waited {
+        self.state.set(State::Asleep);
+        bucket.parks.fetch_add(1, Ordering::Relaxed);
+        goparkunlock(&bucket.lock, WaitReason::Futex, TraceBlockReason::Sync, 4);
+        self.result()
+    }
+
+    /// Returns how the wait has ended.
+    pub(super) fn result(&self) -> Waited {
+        if self.state.get() == State::TimedOut { Waited::TimedOut } else { Waited::Woken }
+    }
+
+    /// Calls `sleep`, unless the wait's ends come first.
+    ///
+    /// # Safety
+    /// `sleep` parks the goroutine as this waiter, and doesn't unwind.
+    pub(super) unsafe fn limited(
+        &self,
+        gp: &'static G,
+        ends: Ends,
+        sleep: impl FnOnce() -> Waited,
+    ) -> Waited {
+        let give_up = || {
+            let bucket = self.lock_bucket();
+            let state = self.state.get();
+            match state {
+                State::Queued | State::Asleep => bucket.remove(self, State::TimedOut),
+                State::Begins => self.state.set(State::TimedOut),
+                State::Woken | State::TimedOut => {}
+            }
+            bucket.unlock();
+            (state == State::Asleep).then_some(|| goready(gp))
+        };
+        // SAFETY: the state is read and written with the bucket's lock held. Only the thread that
+        // has taken the waiter off the list wakes the goroutine.
+        unsafe {
+            let sleep = || if ends.by_abort { until_aborted(gp, &give_up, sleep) } else { sleep() };
+            match ends.time {
+                Some(time) => with_limit(Limit::Time(time), &give_up, sleep),
+                None => sleep(),
+            }
+        }
+    }
+
     /// Locks the bucket that the waiter is in.
-    fn lock_bucket(&self) -> &'static Bucket {
+    pub(super) fn lock_bucket(&self) -> &'static Bucket {
         loop {
             let at = self.bucket.load(Ordering::Acquire);
             // SAFETY: a bucket of the table.
@@ -356,7 +439,7 @@ pub(super) unsafe fn requeue(
                 // A wake at `to` that finds no goroutine comes before this. SeqCst: see
                 // `Bucket::nwait`.
                 new.nwait.fetch_add(1, Ordering::SeqCst);
-                old.remove(waiter, State::Queued);
+                old.remove(waiter, waiter.state.get());
                 waiter.bucket.store(ptr::from_ref(new).cast_mut(), Ordering::Release);
                 new.push(waiter);
             }

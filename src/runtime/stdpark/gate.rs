@@ -9,6 +9,8 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+#[cfg(pthreads)]
+use std::sync::atomic::compiler_fence;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
 
 use crate::runtime::arch::sanitizer::SANITIZED;
@@ -53,6 +55,19 @@ pub(in crate::runtime) fn live() -> bool {
 #[inline(always)]
 pub(in crate::runtime) fn threads_live() -> bool {
     PAGES.threads.load(Ordering::Relaxed) != 0
+}
+
+/// Orders a change that the caller has made, by a read-modify-write, before what the caller looks
+/// at next.
+#[cfg(pthreads)]
+#[inline(always)]
+pub(in crate::runtime) fn barrier_after_change() {
+    if cfg!(target_arch = "x86_64") {
+        // There, the change is a barrier for the processor.
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
 }
 
 /// Makes threads goroutines in this process, if waits park. Returns whether they do.

@@ -28,6 +28,7 @@
 //! | `symbols/` | the functions of the C library that are defined here |
 //! | `futex.rs` | the operations of `futex`, and of the calls that came after it |
 //! | `futex_table.rs` | the goroutines that wait, by their words: wait, wake, requeue; wakes by sysmon |
+//! | `queued.rs` | waits for a wake at an address, whatever is there |
 //! | `time.rs` | sleeps and yields; the time and random numbers of an exploration |
 //! | `descriptors.rs` | the table of descriptors: waits, events, closes |
 //! | `entry.rs` | one descriptor's list of waits; a goroutine's wait, and how it ends |
@@ -43,12 +44,14 @@ mod child;
 pub(super) mod descriptors;
 mod entry;
 mod file;
-mod futex;
+pub(super) mod futex;
 pub(super) mod futex_table;
 pub(super) mod gate;
 mod known;
 pub(in crate::runtime) mod operation;
 mod polling;
+#[cfg(pthreads)]
+pub(super) mod queued;
 mod socket;
 pub(in crate::runtime) mod symbols;
 pub(in crate::runtime) mod time;

@@ -7,6 +7,8 @@ use crate::runtime::base::debug::threads_off;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::started;
 use crate::runtime::stdpark::gate::{park_std_waits, set_threads_live};
+#[cfg(pthreads)]
+use crate::runtime::threads::locks::check::prepare;
 use crate::runtime::tls;
 
 #[cfg(pthreads)]
@@ -65,6 +67,8 @@ fn go_live_if_wanted() -> io::Result<()> {
     fence(Ordering::SeqCst);
     if WANTED.load(Ordering::Relaxed) && !threads_off() {
         tls::works()?;
+        #[cfg(pthreads)]
+        prepare()?;
         set_threads_live();
     }
     Ok(())

@@ -32,6 +32,7 @@
 //! | `masks.rs` | signal masks |
 //! | `scheduling.rs` | processors and priorities: the goroutine is locked to a thread |
 //! | `signals.rs` | signals that are sent to a thread |
+//! | `locks/` | C's locks |
 //! | `symbols/` | the functions of the C library that are defined here |
 
 #[cfg(pthreads)]
@@ -45,6 +46,8 @@ mod exit;
 #[cfg(pthreads)]
 mod join;
 pub(in crate::runtime) mod live;
+#[cfg(pthreads)]
+mod locks;
 #[cfg(pthreads)]
 mod masks;
 #[cfg(pthreads)]

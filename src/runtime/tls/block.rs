@@ -90,6 +90,12 @@ impl Glibc {
         places.map(|place| unsafe { &*ptr::with_exposed_provenance::<G>(place) })
     }
 
+    /// Returns the offset of a thread's number from its thread pointer.
+    #[cfg(pthreads)]
+    pub(super) fn thread_number_offset(&self) -> isize {
+        self.tid as isize - if TLS_BELOW { 0 } else { self.sizeof_pthread as isize }
+    }
+
     /// Makes a block that ends at `hi`, for a thread that runs `gp`, and returns its thread
     /// pointer. Fails if there is no memory.
     ///

@@ -110,6 +110,13 @@ pub(in crate::runtime) fn works() -> io::Result<()> {
     }
 }
 
+/// Returns the offset from the thread pointer of the number by which glibc knows a thread.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn thread_number_offset() -> io::Result<isize> {
+    works()?;
+    Ok(glibc().map_or(0, Glibc::thread_number_offset))
+}
+
 /// Returns glibc, if it can be used.
 fn glibc() -> Option<&'static Glibc> {
     GLIBC.get()?.as_ref().ok()

@@ -24,6 +24,10 @@
 //! | `net/ready_list.rs` | no node is left while a goroutine waits, also if one that was woken unwinds, and a close ends all waits |
 //! | `netpoll/poll_desc.rs`, `netpoll/ready.rs`, `pollwait.rs`, `net/registration.rs` | a wait ends when the descriptor is ready, is closed, or reaches its deadline; a late event does nothing to the next descriptor |
 //! | `stdpark/futex_table.rs`, `time/fire.rs` | no wake is lost, or counted twice; a wake that is left to sysmon is done |
+//! | `stdpark/queued.rs` | a wake that comes after the wait was queued ends it, and is counted once |
+//! | `threads/locks/word.rs` | one at a time has the mutex, and no waiter is forgotten |
+//! | `threads/locks/unseen.rs` | goroutines get a mutex that glibc releases, where only threads are woken |
+//! | `threads/locks/rwlock.rs` | no waiter is forgotten, and one that gives up forgets nobody |
 //! | `stdpark/descriptors.rs`, `stdpark/entry.rs`, `netpoll/marked.rs` | each wait ends once, by an event, by its time or by a close, and no event is lost |
 //!
 //! The rooms are the crate's. The models of a room's files are in that room, where they see its

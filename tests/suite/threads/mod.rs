@@ -1,14 +1,30 @@
-//! Threads of std and of C that are goroutines.
+//! Threads of std and of C that are goroutines, and C's locks.
 
 mod c_threads;
 mod gate;
+mod locks;
 mod std_threads;
 
 use gosched::{make_threads_goroutines, run, try_goid};
 
 use crate::harness::Test;
 
-pub const TESTS: &[&[Test]] = &[c_threads::TESTS, gate::TESTS, std_threads::TESTS];
+pub const TESTS: &[&[Test]] = &[
+    c_threads::TESTS,
+    gate::TESTS,
+    locks::barriers::TESTS,
+    locks::c11::TESTS,
+    locks::conditions::TESTS,
+    locks::early::TESTS,
+    locks::explorations::TESTS,
+    locks::mutexes::TESTS,
+    locks::once::TESTS,
+    locks::programs::TESTS,
+    locks::rwlocks::TESTS,
+    locks::semaphores::TESTS,
+    locks::storm::TESTS,
+    std_threads::TESTS,
+];
 
 /// Runs `main` in a process whose threads are goroutines.
 fn run_live(main: impl FnOnce() + Send) {

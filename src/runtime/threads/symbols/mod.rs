@@ -17,11 +17,15 @@
 //! | `signals.rs` | `pthread_kill`, `pthread_sigqueue` |
 //! | `cancel.rs` | `pthread_cancel`, `pthread_testcancel`, and what a thread says of its cancellation |
 //! | `life.rs` | `pthread_create`, `pthread_join`, `pthread_detach`, `pthread_exit` and the like |
+//! | `locks.rs` | mutexes, conditions, read-write locks, barriers, semaphores, functions that are called once |
+//! | `c11_locks.rs` | the same of `<threads.h>` |
 
 mod attributes;
 mod c11;
+mod c11_locks;
 mod cancel;
 mod life;
+mod locks;
 mod masks;
 mod points;
 mod scheduling;

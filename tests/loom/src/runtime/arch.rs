@@ -60,6 +60,11 @@ pub(crate) unsafe fn entersyscallblock_here() {
 
 /// System calls. The only one maps the table of descriptors.
 pub(crate) mod syscall {
+    /// No model looks at errno.
+    pub(crate) fn keeping_errno<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
     macro_rules! syscall {
         (SYS_mmap, 0, $len:expr, $access:expr, $flags:expr, -1_isize, 0) => {{
             let _: (usize, libc::c_int, libc::c_int) = ($len, $access, $flags);

@@ -24,6 +24,7 @@ mod sched;
 mod sema;
 mod signal;
 mod stdpark;
+mod threads;
 mod time;
 mod world;
 

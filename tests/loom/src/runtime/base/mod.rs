@@ -15,6 +15,13 @@ pub(crate) mod fatal {
     }
 }
 
+/// glibc's functions.
+pub(crate) mod real {
+    pub(crate) use crate::runtime::threads::locks::models_rwlock::{
+        pthread_rwlock_tryrdlock, pthread_rwlock_trywrlock, pthread_rwlock_unlock,
+    };
+}
+
 /// Messages before a fatal error.
 pub(crate) mod print {
     pub(crate) use std::eprintln;

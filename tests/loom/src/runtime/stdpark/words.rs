@@ -8,11 +8,11 @@ use loom::thread::{self, JoinHandle};
 use crate::runtime::data::atomic::{self, AtomicU32, Ordering};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::made::set_goroutines_are_threads;
-use crate::runtime::stdpark::futex_table::{ANY_BIT, Waited, bucket_of, may_have_waiters, wait, wake};
+use crate::runtime::stdpark::futex_table::{ANY_BIT, Ends, Waited, bucket_of, may_have_waiters, wait, wake};
 use crate::runtime::time::modify::LATER;
 
 /// Checks a model of waits.
-pub(super) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     atomic::check(preemption_bound, move || {
         set_goroutines_are_threads();
         model();
@@ -21,7 +21,7 @@ pub(super) fn check(preemption_bound: Option<usize>, model: impl Fn() + Sync + S
 
 /// A word, which starts as 0.
 #[derive(Clone, Copy)]
-pub(super) struct Word(&'static AtomicU32);
+pub(crate) struct Word(&'static AtomicU32);
 
 /// More words than are used, to find some in one bucket.
 type Places = [MaybeUninit<AtomicU32>; 32];
@@ -33,7 +33,7 @@ thread_local! {
 }
 
 /// Two words, of one bucket or of two.
-pub(super) fn words(same_bucket: bool) -> [Word; 2] {
+pub(crate) fn words(same_bucket: bool) -> [Word; 2] {
     let place = |i: usize| PLACES.with(|places| places.cast::<AtomicU32>().wrapping_add(i));
     let bucket = |i| bucket_of(place(i).expose_provenance());
     let other = (1..32).find(|&i| ptr::eq(bucket(0), bucket(i)) == same_bucket).unwrap();
@@ -46,22 +46,26 @@ pub(super) fn words(same_bucket: bool) -> [Word; 2] {
     })
 }
 
-pub(super) fn word() -> Word {
+pub(crate) fn word() -> Word {
     words(true)[0]
 }
 
 impl Word {
-    pub(super) fn addr(self) -> usize {
+    pub(crate) fn addr(self) -> usize {
         ptr::from_ref(self.0).expose_provenance()
     }
 
+    pub(crate) fn word(self) -> &'static AtomicU32 {
+        self.0
+    }
+
     /// Changes the word, so that no wait at it begins. Relaxed, because a wake orders it.
-    pub(super) fn change(self) {
+    pub(crate) fn change(self) {
         self.0.store(1, Ordering::Relaxed);
     }
 
     /// Wakes up to `n` waiters. Returns how many.
-    pub(super) fn wake(self, n: u32) -> u32 {
+    pub(crate) fn wake(self, n: u32) -> u32 {
         if may_have_waiters(self.addr()) { wake(self.addr(), n, ANY_BIT) } else { 0 }
     }
 
@@ -73,16 +77,21 @@ impl Word {
     /// Waits while the word is `value`.
     pub(super) fn wait_while(self, value: u32, bits: u32, until: Option<i64>) -> Waited {
         // SAFETY: words stay, and a thread may park.
-        unsafe { wait(G::this(), self.addr(), value, bits, until) }
+        unsafe { wait(G::this(), self.addr(), value, bits, Ends { time: until, by_abort: false }) }
+    }
+
+    /// Waits while the word is `value`. Fails if the time ends the wait.
+    pub(crate) fn sleep(self, value: u32, until: Option<i64>) -> Result<(), ()> {
+        if let Waited::TimedOut = self.wait_while(value, ANY_BIT, until) { Err(()) } else { Ok(()) }
     }
 
     /// Makes a goroutine that waits for any wake. It returns 1 if it was woken.
-    pub(super) fn waiter(self) -> JoinHandle<u32> {
+    pub(crate) fn waiter(self) -> JoinHandle<u32> {
         thread::spawn(move || woken(self.wait(ANY_BIT, None)))
     }
 
     /// Does the same, with a time limit.
-    pub(super) fn limited_waiter(self) -> JoinHandle<u32> {
+    pub(crate) fn limited_waiter(self) -> JoinHandle<u32> {
         thread::spawn(move || woken(self.wait(ANY_BIT, Some(LATER))))
     }
 }

@@ -34,6 +34,8 @@ pub(crate) mod modify {
     #[derive(Default)]
     struct Set {
         any_was: bool,
+        /// Whether the time has come for good.
+        has_come: bool,
         now: Vec<Setting>,
     }
 
@@ -68,7 +70,13 @@ pub(crate) mod modify {
         }
         let (set, changed) = &*SET;
         let setting = Setting(t, t.f.get().unwrap(), t.arg.get(), t.seq.load(Ordering::Relaxed));
-        set.lock().unwrap().put(setting);
+        let mut held = set.lock().unwrap();
+        if held.has_come {
+            drop(held);
+            loom::thread::spawn(move || setting.fire());
+            return;
+        }
+        held.put(setting);
         changed.notify_one();
     }
 
@@ -101,6 +109,15 @@ pub(crate) mod modify {
     pub(crate) fn fires(t: &'static Timer) -> impl FnOnce() + Send {
         let setting = SET.0.lock().unwrap().take(t).unwrap();
         move || setting.fire()
+    }
+
+    /// Makes the time of all timers come, also of those that are set from now on.
+    pub(crate) fn time_comes_for_good() {
+        let mut held = SET.0.lock().unwrap();
+        held.has_come = true;
+        let settings = std::mem::take(&mut held.now);
+        drop(held);
+        settings.into_iter().for_each(Setting::fire);
     }
 
     /// Makes the time of the only timer come, once it is set. It may have been stopped by then.

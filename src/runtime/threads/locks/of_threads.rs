@@ -1,0 +1,58 @@
+//! Mutexes that are left to glibc: robust ones, those with a protocol for priorities, and those
+//! that processes share.
+//!
+//! The word of such a mutex has the kernel's number of its owner's thread, which the kernel looks
+//! up, or compares with those of other processes. A goroutine's own number isn't known there. So a
+//! goroutine that takes the mutex is locked to its thread until it releases the mutex, and glibc's
+//! functions find the thread's number. A goroutine that waits for the mutex keeps its thread.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::runtime::arch::getg;
+use crate::runtime::data::runtime2::M;
+use crate::runtime::m::lockosthread::{lock_os_thread, unlock_os_thread};
+use crate::runtime::threads::locks::set_own_number;
+
+/// Returns the M that runs a goroutine with a number of its own; none if the caller isn't one.
+fn m_of_goroutine() -> Option<&'static M> {
+    let gp = getg().filter(|gp| gp.ext.tp.get() != 0)?;
+    gp.m.get().filter(|mp| mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp)))
+}
+
+/// Calls `f`, a function of glibc's that takes or releases a mutex, or waits for a condition with
+/// one. The goroutine is locked to its thread, if it has the mutex.
+pub(super) fn as_thread(f: impl FnOnce() -> c_int) -> c_int {
+    let Some(mp) = m_of_goroutine() else { return f() };
+    let own = set_own_number(mp.procid.load(Ordering::Relaxed) as c_int);
+    let result = f();
+    set_own_number(own);
+    result
+}
+
+/// Calls `f`, which takes a mutex.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime::threads) fn lock(f: impl FnOnce() -> c_int) -> c_int {
+    if m_of_goroutine().is_none() {
+        return f();
+    }
+    lock_os_thread();
+    let result = as_thread(f);
+    if !matches!(result, 0 | libc::EOWNERDEAD) {
+        unlock_os_thread();
+    }
+    result
+}
+
+/// Calls `f`, which releases a mutex.
+#[cold]
+#[inline(never)]
+pub(in crate::runtime::threads) fn unlock(f: impl FnOnce() -> c_int) -> c_int {
+    let result = as_thread(f);
+    if result == 0 && m_of_goroutine().is_some() {
+        unlock_os_thread();
+    }
+    result
+}

@@ -14,7 +14,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::arch::syscall::syscall;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::real::{pthread_create, pthread_getattr_np, pthread_sigmask};
+use crate::runtime::base::real::{pthread_create, pthread_getattr_np, pthread_sigmask, uncount_thread};
 #[cfg(feature = "std")]
 use crate::runtime::base::vdso::clock_gettime;
 use crate::runtime::data::runtime2::Stack;
@@ -177,7 +177,12 @@ pub(in crate::runtime) fn newosproc(g0: *mut c_void) -> io::Result<()> {
         };
         pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), ptr::null_mut());
         libc::pthread_attr_destroy(attr.as_mut_ptr());
-        check(made)
+        check(made)?;
+        // The process ends with the last thread of the program's, whatever threads the runtime has.
+        if uncount_thread() {
+            libc::exit(0);
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,17 @@
 //! constructor of a library, looks for them itself.
 
 #[cfg(not(pthreads))]
-pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np, pthread_sigmask};
+pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np, pthread_join, pthread_sigmask};
+
+/// As below. Here the process ends with its first thread, or not at all.
+#[cfg(not(pthreads))]
+pub(in crate::runtime) fn count_thread() {}
+
+/// As below.
+#[cfg(not(pthreads))]
+pub(in crate::runtime) fn uncount_thread() -> bool {
+    false
+}
 
 #[cfg(pthreads)]
 pub(in crate::runtime) use found::*;
@@ -48,7 +58,7 @@ mod found {
     use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
     use std::mem;
     use std::ptr;
-    use std::sync::atomic::{AtomicPtr, Ordering};
+    use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
     use libc::{
         clockid_t, cpu_set_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, msghdr, nfds_t, pid_t,
@@ -248,6 +258,35 @@ mod found {
             }
             place.store(address, Ordering::Relaxed);
         }
+        // SAFETY: the name is a C string.
+        let count = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__nptl_nthreads".as_ptr()) };
+        COUNT.store(count.cast(), Ordering::Relaxed);
+    }
+
+    /// glibc's count of the process's threads; null until it was looked for, and if there is none.
+    static COUNT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+
+    /// Returns glibc's count of the process's threads, the first one included. The thread that
+    /// makes it 0 ends the process.
+    fn count() -> Option<&'static AtomicU32> {
+        // SAFETY: a variable of the C library's, which stays. The C library changes it by atomic
+        // instructions.
+        unsafe { COUNT.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Counts a goroutine that is a thread; or a thread of the runtime's that is about to end, as
+    /// glibc then takes it off the count.
+    pub(in crate::runtime) fn count_thread() {
+        if let Some(count) = count() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a thread off the count: a goroutine that has ended, or a new thread of the runtime's,
+    /// which isn't one of the program's. Returns whether none is left, so the process has to end.
+    pub(in crate::runtime) fn uncount_thread() -> bool {
+        // Acquire and release: the last thread sees what the others have done.
+        count().is_some_and(|count| count.fetch_sub(1, Ordering::AcqRel) == 1)
     }
 
     /// Called by the dynamic linker before `main`.

@@ -31,6 +31,7 @@ use crate::runtime::arch::{getg, sanitizer, setg, thread_pointer, tsan};
 use crate::runtime::base::fatal::{exit, throw};
 use crate::runtime::base::os::{G0_STACK, gettid, stack_from_here, thread_stack};
 use crate::runtime::base::print::eprintln;
+use crate::runtime::base::real::count_thread;
 use crate::runtime::base::this::{getm, on_goroutine, started};
 use crate::runtime::data::ext::StackKind;
 use crate::runtime::data::link::{Link, SharedLink};
@@ -142,6 +143,8 @@ extern "C" fn gosched_mexit() {
     sched().nmfreed.set(sched().nmfreed.get() + 1);
     checkdead();
     unlock(&sched().lock);
+    // newosproc has taken the thread off glibc's count, and its end does so again.
+    count_thread();
     // SAFETY: the thread isn't ours any more, and g0 is left: assembly pops its last frame.
     unsafe { setg(None) };
     // Release pairs with reuse_m, which gives the M to another thread.

@@ -5,9 +5,11 @@ use std::ffi::{c_int, c_void};
 use libc::{pthread_attr_t, pthread_t};
 
 use crate::runtime::arch::getg;
-use crate::runtime::base::real::wants_system_thread;
+use crate::runtime::arch::syscall::syscall;
+use crate::runtime::base::real::{count_thread, uncount_thread, wants_system_thread};
 use crate::runtime::data::ext::{IS_THREAD, Name, StackKind};
 use crate::runtime::data::runtime2::G;
+use crate::runtime::g::values::drop_locals;
 use crate::runtime::lock::foreign_locks;
 use crate::runtime::m::sigmask::{self, mask_to_inherit};
 use crate::runtime::mem::sizes::{room_for, with_own_locals};
@@ -17,6 +19,7 @@ use crate::runtime::sched::newproc::{Maker, newproc1};
 use crate::runtime::sched::ready::enqueue;
 use crate::runtime::threads::attributes::Wanted;
 use crate::runtime::threads::cancel::{end_cancellation, forget_cancellation};
+use crate::runtime::threads::live::live;
 use crate::runtime::threads::record::{Record, Start, record_of};
 use crate::runtime::tls::{number_thread, thread_of_g};
 
@@ -46,6 +49,7 @@ pub(super) unsafe fn create(
     let kind = with_own_locals(room_for(wanted.stack_size)?, false).ok()?;
     let Ok(gp) = new_thread(kind, start, wanted.detached) else { return Some(libc::EAGAIN) };
     sigmask::begin(gp, wanted.mask.unwrap_or_else(|| mask_to_inherit(getg())));
+    count_thread();
     // SAFETY: a place for the thread's name, as the caller says. The thread may look there as soon
     // as it runs.
     unsafe { thread.write(thread_of_g(gp)) };
@@ -94,7 +98,30 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
     let result = unsafe { gosched_call_thread(&record.start, record.result.as_ptr()) };
     record.result.set(result);
     end_cancellation(gp);
+    if !live() {
+        end_in_child_of_fork(gp);
+    }
     // The record has nothing to drop.
     finish_goroutine(gp, || false);
     forget_cancellation(gp);
+    if uncount_thread() {
+        // SAFETY: all code of the program's has ended, except what it wants to run at exit.
+        unsafe { libc::exit(0) };
+    }
+}
+
+/// Ends a goroutine that is a thread, and that is the first thread of a child of `fork`. No other
+/// goroutine can run there.
+#[cold]
+fn end_in_child_of_fork(gp: &G) -> ! {
+    drop_locals(gp);
+    // SAFETY: all code of the thread has ended. If threads are left, the C library has made them.
+    unsafe {
+        if uncount_thread() {
+            libc::exit(0);
+        }
+        loop {
+            syscall!(SYS_exit, 0);
+        }
+    }
 }

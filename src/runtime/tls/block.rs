@@ -221,6 +221,16 @@ impl Glibc {
         unsafe { self.pthread(tp).add(self.tid).cast::<u32>().write(tid(goid)) };
     }
 
+    /// Gives a block's thread the number of the caller's thread.
+    ///
+    /// # Safety
+    /// The block belongs to the caller.
+    pub(super) unsafe fn copy_thread_number(&self, tp: usize) {
+        let own = self.pthread(thread_pointer()).cast_const();
+        // SAFETY: a field of each control block.
+        unsafe { self.pthread(tp).add(self.tid).cast::<u32>().write(own.add(self.tid).cast::<u32>().read()) };
+    }
+
     /// Returns how many times libraries with TLS had been loaded or unloaded when the block's
     /// vector of modules was last updated.
     ///

@@ -27,7 +27,9 @@ pub(super) fn check(glibc: &mut Glibc) -> Result<(), Failure> {
     unsafe {
         let tp = glibc.make(hi, ptr::null_mut()).map_err(Failure::Error)?;
         glibc.note_modules(tp);
-        glibc.rename(tp, 0);
+        // The thread keeps its number, so a recursive lock that it holds is still its own: that of
+        // the dynamic linker, if the constructor of a library has started the runtime.
+        glibc.copy_thread_number(tp);
         let (mut all, mut before) = (all_signals, all_signals);
         libc::sigfillset(all.as_mut_ptr());
         pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());

@@ -2,10 +2,11 @@
 //! dynamic linker, glibc's other half, or for debuggers, so each is looked up by name.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
-use std::thread;
 
 use crate::runtime::arch::{TLS_BELOW, thread_pointer};
+use crate::runtime::base::real::{pthread_create, pthread_join};
 
 /// The parts of glibc that were found.
 pub(super) struct Glibc {
@@ -85,17 +86,34 @@ const RES_STATE_SIZE: usize = 600;
 impl Resolver {
     /// Finds the place of a thread's state. Looks on a thread made for this, because the first
     /// thread's state is elsewhere.
+    ///
+    /// The caller may be the constructor of a library, so the dynamic linker's lock may be held.
+    /// The thread calls nothing that takes that lock: neither `dlsym`, nor what std's threads call.
     fn find(sizeof_pthread: usize) -> Option<Resolver> {
-        let look = || {
-            let word = symbol(c"__resp").ok()?.cast::<usize>();
-            // SAFETY: this thread's word, and its number, which is the address of its `struct
-            // pthread`.
-            let (state, pthread) = unsafe { (word.read(), libc::pthread_self() as usize) };
-            Some((from_thread_pointer(word.cast()), state.checked_sub(pthread)?))
-        };
+        /// Reads the word at this offset from the thread pointer.
+        extern "C" fn look(offset: *mut c_void) -> *mut c_void {
+            let word = thread_pointer().wrapping_add_signed(offset.addr() as isize);
+            // SAFETY: this thread's word: the pointer to its state.
+            unsafe { ptr::with_exposed_provenance::<*mut c_void>(word).read() }
+        }
+
         let close = symbol(c"__res_nclose").ok()?;
-        let thread = thread::Builder::new().stack_size(64 << 10).spawn(look).ok()?;
-        let (pointer, offset) = thread.join().ok()??;
+        let pointer = from_thread_pointer(symbol(c"__resp").ok()?);
+        let mut thread = MaybeUninit::uninit();
+        let mut state = ptr::null_mut();
+        // SAFETY: the function may be called on another thread. If there is a thread, `thread` is
+        // initialised, and the thread is joined once.
+        let thread = unsafe {
+            let offset = ptr::without_provenance_mut(pointer as usize);
+            if pthread_create(thread.as_mut_ptr(), ptr::null(), look, offset) != 0 {
+                return None;
+            }
+            let thread = thread.assume_init();
+            pthread_join(thread, &mut state);
+            thread
+        };
+        // A thread's number is the address of its `struct pthread`.
+        let offset = state.addr().checked_sub(thread as usize)?;
         // SAFETY: the type that resolv.h gives it.
         let close = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut ResState)>(close) };
         (offset + RES_STATE_SIZE <= sizeof_pthread).then_some(Resolver { pointer, offset, close })

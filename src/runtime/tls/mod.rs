@@ -38,10 +38,12 @@
 //! | `block.rs` | a goroutine's block: made, reset, and what runs at its end |
 //! | `keys.rs` | what it has for keys: destructors, and an end |
 //! | `check.rs` | a block is tried out; where malloc keeps its words |
+//! | `forked.rs` | a forked child leaves the M's thread |
 //! | `setxid.rs` | the signal by which all threads change their credentials |
 
 mod block;
 mod check;
+mod forked;
 mod glibc;
 mod keys;
 pub(in crate::runtime) mod setxid;
@@ -93,6 +95,7 @@ fn find() -> Result<Glibc, Failure> {
     }
     let mut glibc = Glibc::find().map_err(Failure::Unsupported)?;
     check::check(&mut glibc)?;
+    forked::leave_m_in_children();
     Ok(glibc)
 }
 

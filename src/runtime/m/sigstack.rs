@@ -102,8 +102,10 @@ pub(in crate::runtime) fn minit_signals(mp: &M) {
             );
             throw("sigaltstack failed");
         }
-        // At a blocked fault the kernel ends the process without a report.
-        for sig in FAULTS {
+        // At a blocked fault the kernel ends the process without a report. Without the other signal
+        // a goroutine that blocks its thread would keep its P. The thread that starts the runtime
+        // may block all signals, as the makers of servers' threads do.
+        for sig in FAULTS.into_iter().chain([SIG_PREEMPT]) {
             libc::sigdelset(mask.as_mut_ptr(), sig);
         }
         pthread_sigmask(libc::SIG_SETMASK, mask.as_ptr(), ptr::null_mut());

@@ -148,10 +148,10 @@ pub use report::metrics;
 pub use report::schedtrace::schedtrace;
 pub use sema::notify_list::NotifyList;
 pub use stack::frame_map::{Frame, FrameMap, FrameMapRegistration, register_frame_map};
+#[cfg(feature = "threads")]
+pub use start::make_threads_goroutines;
 #[cfg(feature = "std")]
 pub use stdpark::gate::park_std_waits;
-#[cfg(feature = "threads")]
-pub use threads::live::make_threads_goroutines;
 pub use world::stw::{StwReason, WorldStop};
 pub use world::suspend::SuspendGState;
 

@@ -49,7 +49,7 @@ use crate::runtime::stdpark::gate::threads_live;
 #[cfg(feature = "std")]
 use crate::runtime::stdpark::gate::{go_live_if_wanted, park_std_waits};
 #[cfg(feature = "threads")]
-use crate::runtime::threads::live::make_threads_goroutines_if_wanted;
+use crate::runtime::threads::live::{go_live_if_asked, want};
 use crate::runtime::tls;
 use crate::runtime::trace::session::traced_as_said;
 use crate::runtime::world::gomaxprocs::first_gomaxprocs;
@@ -99,8 +99,45 @@ pub(crate) fn rt0_go(own_locals: Option<bool>) -> io::Result<()> {
     #[cfg(feature = "std")]
     park_std_waits_if_wanted();
     #[cfg(feature = "threads")]
-    make_threads_goroutines_if_wanted();
+    go_live_if_asked(start_by_default);
     Ok(())
+}
+
+/// Makes threads goroutines: those of `std::thread`, and those that C code makes by
+/// `pthread_create`. Available with the feature `threads`. Implies
+/// [`park_std_waits`](crate::park_std_waits).
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::thread;
+///
+/// gosched::make_threads_goroutines().unwrap();
+/// gosched::run(|| {
+///     let (tx, rx) = mpsc::channel();
+///     let sums = thread::spawn(move || rx.iter().sum::<u32>());
+///     (1..=10).for_each(|i| tx.send(i).unwrap());
+///     drop(tx);
+///     assert_eq!(sums.join().unwrap(), 55);
+/// });
+/// ```
+///
+/// Call this once, at the beginning of `main`. If the runtime hasn't started when the program makes
+/// its first thread, that thread starts the runtime. So a program whose `main` isn't a goroutine
+/// needs no more than this call.
+///
+/// # Errors
+/// - Where threads can't be goroutines: under a sanitizer, in a static program, and with a C
+///   library other than glibc ([`Unsupported`](io::ErrorKind::Unsupported)).
+/// - Those of [`park_std_waits`](crate::park_std_waits).
+#[cfg(feature = "threads")]
+pub fn make_threads_goroutines() -> io::Result<()> {
+    want(start_by_default)
+}
+
+/// Starts the runtime, unless it has started.
+#[cfg(feature = "threads")]
+fn start_by_default() -> io::Result<()> {
+    rt0_go(None)
 }
 
 /// Makes std's waits park, if the program or the environment has asked for it.

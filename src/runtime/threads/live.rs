@@ -1,6 +1,7 @@
 //! Whether threads are goroutines: in this process, on and off.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use crate::runtime::base::debug::threads_off;
@@ -14,38 +15,26 @@ use crate::runtime::tls;
 #[cfg(pthreads)]
 pub(super) use crate::runtime::stdpark::gate::threads_live as live;
 
-/// Whether the program has called [`make_threads_goroutines`] before the runtime has started.
+/// Whether the program has called [`make_threads_goroutines`](crate::make_threads_goroutines).
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// Makes threads goroutines: those of `std::thread`, and those that C code makes by
-/// `pthread_create`. Available with the feature `threads`. Implies
-/// [`park_std_waits`](crate::park_std_waits).
-///
-/// ```
-/// use std::sync::mpsc;
-/// use std::thread;
-///
-/// gosched::make_threads_goroutines().unwrap();
-/// gosched::run(|| {
-///     let (tx, rx) = mpsc::channel();
-///     let sums = thread::spawn(move || rx.iter().sum::<u32>());
-///     (1..=10).for_each(|i| tx.send(i).unwrap());
-///     drop(tx);
-///     assert_eq!(sums.join().unwrap(), 55);
-/// });
-/// ```
-///
-/// # Errors
-/// - Where threads can't be goroutines: under a sanitizer, in a static program, and with a C
-///   library other than glibc ([`Unsupported`](io::ErrorKind::Unsupported)).
-/// - Those of [`park_std_waits`](crate::park_std_waits).
-pub fn make_threads_goroutines() -> io::Result<()> {
+/// Starts the runtime: a function of a higher floor. Set before [`WANTED`].
+static START: OnceLock<fn() -> io::Result<()>> = OnceLock::new();
+
+/// Whether a thread starts the runtime by [`START`], or has failed to.
+#[cfg(pthreads)]
+static STARTING: AtomicBool = AtomicBool::new(false);
+
+/// Makes threads goroutines, from the first one on that this process makes. Its maker starts the
+/// runtime by `start`, unless the runtime has started. Fails where threads can't be goroutines.
+pub(in crate::runtime) fn want(start: fn() -> io::Result<()>) -> io::Result<()> {
     if !cfg!(pthreads) {
         let why =
             "threads can't be goroutines here: this takes glibc, no sanitizer, and not a static program";
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
     park_std_waits()?;
+    START.get_or_init(|| start);
     WANTED.store(true, Ordering::Relaxed);
     // Pairs with go_live_if_wanted: if the runtime starts at this moment, either the start sees
     // this, or this sees the start.
@@ -53,11 +42,32 @@ pub fn make_threads_goroutines() -> io::Result<()> {
     if started() { go_live_if_wanted() } else { Ok(()) }
 }
 
+/// Whether threads are goroutines, after the start of the runtime if this process makes its first
+/// thread. Called where a thread is made and threads aren't goroutines yet.
+#[cfg(pthreads)]
+#[cold]
+#[inline(never)]
+pub(super) fn live_with_first_thread() -> bool {
+    let Some(start) = START.get() else { return false };
+    // In a child of `fork` the runtime has started and doesn't run. The start itself makes threads,
+    // too. Acquire and release: the start is over when another thread looks.
+    if started() || STARTING.swap(true, Ordering::Acquire) {
+        return live();
+    }
+    let result = if started() { Ok(()) } else { start() };
+    if let Err(error) = &result {
+        eprintln!("gosched: threads aren't goroutines: {error}");
+    }
+    // After an error the flag stays, so that the next thread doesn't try again.
+    STARTING.store(result.is_err(), Ordering::Release);
+    live()
+}
+
 /// Makes threads goroutines, if the program or the environment has asked for it. Called when the
 /// runtime has started.
-pub(in crate::runtime) fn make_threads_goroutines_if_wanted() {
+pub(in crate::runtime) fn go_live_if_asked(start: fn() -> io::Result<()>) {
     let by_environment = std::env::var_os("GOSCHED_THREADS").is_some_and(|value| value == "1");
-    let made = if by_environment { make_threads_goroutines() } else { go_live_if_wanted() };
+    let made = if by_environment { want(start) } else { go_live_if_wanted() };
     if let Err(error) = made {
         eprintln!("gosched: threads aren't goroutines: {error}");
     }

@@ -15,7 +15,8 @@ tests! {
     the_environment_turns_it_on
     the_environment_turns_it_off
     std_park_off_turns_it_off
-    before_the_start_threads_are_threads
+    the_first_thread_starts_the_runtime
+    a_child_of_fork_that_comes_before_the_start
     a_late_call_works
     a_thread_made_by_a_thread
     a_thread_made_in_blocking
@@ -47,9 +48,26 @@ fn std_park_off_turns_it_off(test: Test) {
     process.env("GODEBUG", "stdpark=0").end().with("exit status: 0");
 }
 
-fn before_the_start_threads_are_threads() {
+fn the_first_thread_starts_the_runtime() {
     make_threads_goroutines().unwrap();
-    assert!(!spawn_makes_goroutine());
+    assert!(spawn_makes_goroutine() && spawn_makes_goroutine());
+    assert!(!is_goroutine());
+}
+
+fn a_child_of_fork_that_comes_before_the_start() {
+    make_threads_goroutines().unwrap();
+    // SAFETY: this process has one thread.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let is_goroutine = spawn_makes_goroutine();
+        // SAFETY: the child ends.
+        unsafe { libc::_exit(if is_goroutine { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: a child of ours.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert!(spawn_makes_goroutine());
 }
 
 fn a_late_call_works() {

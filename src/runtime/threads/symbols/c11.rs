@@ -10,7 +10,7 @@ use crate::runtime::stdpark::symbols::time::sched_yield;
 use crate::runtime::threads::create::create;
 use crate::runtime::threads::exit::note_result;
 use crate::runtime::threads::join::{Until, detach, join};
-use crate::runtime::threads::live::live;
+use crate::runtime::threads::live::{live, live_with_first_thread};
 use crate::runtime::threads::record::Start;
 use crate::runtime::threads::symbols::points::nanosleep;
 
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn thrd_create(
     // SAFETY: the program keeps to the C library's contract of `thrd_create`.
     unsafe {
         let start = Start { f: f as *const c_void, arg, returns_int: true };
-        if live()
+        if (live() || live_with_first_thread())
             && let Some(created) = create(thread, ptr::null(), start)
         {
             return result_of(created);

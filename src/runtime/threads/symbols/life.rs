@@ -9,7 +9,7 @@ use crate::runtime::stdpark::time::until_clock_says;
 use crate::runtime::threads::create::create;
 use crate::runtime::threads::exit::note_result;
 use crate::runtime::threads::join::{Until, detach, join};
-use crate::runtime::threads::live::live;
+use crate::runtime::threads::live::{live, live_with_first_thread};
 use crate::runtime::threads::record::Start;
 
 /// # Safety
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn pthread_create(
     // SAFETY: the program keeps to the C library's contract of `pthread_create`.
     unsafe {
         let start = Start { f: f as *const c_void, arg, returns_int: false };
-        if live()
+        if (live() || live_with_first_thread())
             && let Some(created) = create(thread, attr, start)
         {
             return created;

@@ -82,18 +82,21 @@ fn send(thread: pthread_t, signal: c_int, by: impl Fn(Option<usize>) -> isize) -
     if !(0..=SIGRTMAX).contains(&signal) || RESERVED.contains(&signal) {
         return Some(libc::EINVAL);
     }
-    let sent = Cell::new(None);
+    let runs_on = Cell::new(None);
     while_it_stays(gp, |gp| {
-        let tid = gp.m.get().map(|mp| mp.procid.load(Ordering::Relaxed) as usize).filter(|tid| *tid != 0);
-        sent.set(Some(by(tid)));
+        let tid = gp.m.get().map(|mp| mp.procid.load(Ordering::Relaxed) as usize);
+        runs_on.set(Some(tid.filter(|tid| *tid != 0)));
         true
     });
-    Some(match sent.get() {
-        Some(result) => -result as c_int,
+    // Sent only now: the caller may get the signal, and a handler may wake the goroutine.
+    let result = match runs_on.get() {
         // It has ended. As long as it can be joined, that is no error.
-        None if is_gone(gp) => libc::ESRCH,
-        None => 0,
-    })
+        None => return Some(if is_gone(gp) { libc::ESRCH } else { 0 }),
+        Some(tid) => by(tid),
+    };
+    // The thread may have ended.
+    let ended = runs_on.get().is_some_and(|tid| tid.is_some()) && result == -libc::ESRCH as isize;
+    Some(-(if ended { by(None) } else { result }) as c_int)
 }
 
 /// Whether the goroutine has ended, and can't be joined any more.

@@ -178,9 +178,25 @@ impl<T> Drop for ReadyQueue<T> {
     fn drop(&mut self) {
         // A node that comes later isn't added.
         self.0.close();
+        Rest(&self.0).drop_values();
+    }
+}
+
+/// The values of a queue that is dropped. If a destructor panics, the values behind it are dropped
+/// while that unwinds, and their turns to read end.
+struct Rest<'a, T>(&'a ReadyList<Node<T>>);
+
+impl<T> Rest<'_, T> {
+    fn drop_values(&self) {
         while let Some(node) = self.0.try_take() {
             drop(Node::open(node));
         }
+    }
+}
+
+impl<T> Drop for Rest<'_, T> {
+    fn drop(&mut self) {
+        self.drop_values();
     }
 }
 

@@ -33,6 +33,7 @@ tests! {
     it_is_the_values_turn_to_read
     few_serve_many
     values_are_dropped
+    a_destructor_that_panics_leaves_no_value
 }
 
 pub fn values_come_in_order() {
@@ -370,5 +371,29 @@ fn values_are_dropped(test: Test) {
         c.close();
         assert_eq!(rx.recv(), Ok("closed"));
         drop(d);
+    });
+}
+
+/// Panics when it is dropped.
+struct Panics;
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("of a destructor");
+    }
+}
+
+/// The values behind it are dropped, and their streams can be read.
+fn a_destructor_that_panics_leaves_no_value(test: Test) {
+    with_one_p_and_several(test, || {
+        let (queue, kept, (a, mut b)) = (ReadyQueue::new(), Arc::new(()), stream_pair());
+        let a = Arc::new(a);
+        assert!(queue.push((Some(Panics), kept.clone())).is_ok());
+        assert!(queue.push((None, kept.clone())).is_ok());
+        b.write_all(b"x").unwrap();
+        queue.push_when_readable(&a, (None, kept.clone()));
+        assert!(go(move || drop(queue)).join().is_err());
+        assert_eq!(read_one(&*a).unwrap(), b'x');
+        assert_eq!(Arc::strong_count(&kept), 1);
     });
 }

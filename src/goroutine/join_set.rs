@@ -112,9 +112,10 @@ impl<T: Send + 'static> JoinSet<T> {
     #[track_caller]
     pub fn go(&mut self, f: impl FnOnce() -> T + Send + 'static) -> AbortHandle {
         let ctx = self.ctx.clone();
-        let ends = Ends(self.ended.0.clone());
+        let ended = self.ended.0.clone();
         let body = move || {
-            let _ends = ends;
+            // Made here: a body that gets no goroutine ends none.
+            let _ends = Ends(ended);
             ctx.run(f)
         };
         let handle = match Builder::new().make(Location::caller(), &mut Some(body), Inherited::new()) {

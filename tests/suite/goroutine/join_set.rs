@@ -12,7 +12,7 @@ use gosched::sync::err_group;
 use gosched::{JoinSet, ScopedValue, go, goexit, run, scope, shield, time, try_scope};
 
 use crate::harness::goroutines::{go_until_it_waits, others_ended};
-use crate::harness::tests;
+use crate::harness::{Test, tests};
 
 tests! {
     results_come_as_goroutines_end
@@ -30,6 +30,7 @@ tests! {
     a_set_sees_no_bound_values
     a_panic_unbinds
     bindings_and_runs_together
+    a_set_before_the_first_run
 }
 
 static USER: ScopedValue<String> = ScopedValue::new();
@@ -336,4 +337,18 @@ fn bindings_and_runs_together() {
         });
         assert!(result.is_err() && !ATTEMPT.is_bound());
     });
+}
+
+/// What can't begin has no end, so the set doesn't wait for it.
+fn a_set_before_the_first_run(test: Test) {
+    let process = test.process(|| {
+        let mut set = JoinSet::new();
+        assert!(catch_unwind(AssertUnwindSafe(|| set.go(|| 1))).is_err());
+        run(|| {
+            set.go(|| 2);
+            assert_eq!(set.join_next().unwrap().unwrap(), 2);
+            assert!(set.join_next().is_none());
+        });
+    });
+    process.end().with("exit status: 0");
 }

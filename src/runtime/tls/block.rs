@@ -30,7 +30,10 @@ fn tid(goid: u64) -> u32 {
 }
 
 /// Offsets, from `tid`, of the fields that follow it in glibc's control block: a word that isn't
-/// used, and the head of the list of robust mutexes that the thread has locked.
+/// used, here a goroutine's mark, and the head of the list of robust mutexes that the thread has
+/// locked.
+#[cfg(pthreads)]
+const MARK: usize = 4;
 const ROBUST_PREV: usize = 8;
 const ROBUST_LIST: usize = 16;
 const ROBUST_OFFSET: usize = 24;
@@ -212,13 +215,15 @@ impl Glibc {
         }
     }
 
-    /// Sets the number of a block's thread, by which `pthread` knows it, from its goroutine's goid.
+    /// Sets the number of a block's thread, by which `pthread` knows it, from its goroutine's goid. The
+    /// number is also the block's mark, which stays while `pthread` knows the goroutine by the number
+    /// of the thread that runs it.
     ///
     /// # Safety
     /// The block belongs to the caller.
     pub(super) unsafe fn rename(&self, tp: usize, goid: u64) {
-        // SAFETY: a field of the control block.
-        unsafe { self.pthread(tp).add(self.tid).cast::<u32>().write(tid(goid)) };
+        // SAFETY: a field of the control block, and one that isn't used.
+        unsafe { self.pthread(tp).add(self.tid).cast::<[u32; 2]>().write([tid(goid); 2]) };
     }
 
     /// Gives a block's thread the number of the caller's thread.
@@ -353,19 +358,23 @@ pub(in crate::runtime) fn block_size() -> usize {
 pub(in crate::runtime) fn g_of_thread(thread: libc::pthread_t) -> Option<&'static G> {
     let glibc = glibc()?;
     let pthread = ptr::with_exposed_provenance::<u8>(thread as usize);
-    // SAFETY: the C library also reads this field, of any value that it is given.
-    let tid = unsafe { pthread.add(glibc.tid).cast::<AtomicU32>().as_ref()? };
+    if pthread.is_null() {
+        return None;
+    }
+    // SAFETY: a field of the control block; the C library also reads the field before it, of any
+    // value that it is given. In that of a thread of the system the field is 0.
+    let mark = unsafe { &*pthread.add(glibc.tid + MARK).cast::<AtomicU32>() };
     // Relaxed: the maker of the goroutine sets it, before the maker or the goroutine passes the
     // value on.
-    if tid.load(Ordering::Relaxed) < FIRST_TID {
+    if mark.load(Ordering::Relaxed) < FIRST_TID {
         return None;
     }
     let tp = glibc.thread_pointer_of(pthread.addr());
     glibc.possible_gs(tp).find(|gp| gp.ext.tp.get() == tp)
 }
 
-/// Gives the thread-locals of `gp`, which is about to run, their thread's number, by which
-/// [`g_of_thread`] knows them.
+/// Gives the thread-locals of `gp`, which is about to run, their thread's number, and the mark
+/// by which [`g_of_thread`] knows them.
 #[cfg(pthreads)]
 pub(in crate::runtime) fn number_thread(gp: &G) {
     if let Some(glibc) = glibc() {

@@ -26,6 +26,7 @@ tests! {
     one_that_is_gone_after_its_unlock
     those_of_glibc_work_too
     a_robust_one_tells_of_a_dead_owner
+    a_thread_that_waits_for_one_of_glibc_is_joined
     a_user_is_counted
 }
 
@@ -279,6 +280,23 @@ fn a_robust_one_tells_of_a_dead_owner(test: Test) {
         });
         process.env("GOMAXPROCS", procs).end().with("exit status: 0");
     }
+}
+
+/// glibc knows the waiter by its thread's number meanwhile.
+fn a_thread_that_waits_for_one_of_glibc_is_joined(test: Test) {
+    live_with_one_p_and_several(test, || {
+        static MUTEX: std::sync::OnceLock<Mutex> = std::sync::OnceLock::new();
+        let (shared, none) = (libc::PTHREAD_PROCESS_SHARED, libc::PTHREAD_PRIO_NONE);
+        let mutex = MUTEX.get_or_init(|| mutex_of(libc::PTHREAD_MUTEX_NORMAL, shared, none));
+        ok(mutex.lock());
+        let waits = thread::spawn(|| mutex.with(|| ()));
+        while !mutex.has_waiters() {
+            thread::yield_now();
+        }
+        let joins = go_until_it_waits(move || waits.join().unwrap());
+        ok(mutex.unlock());
+        joins.join().unwrap();
+    });
 }
 
 fn a_user_is_counted(test: Test) {

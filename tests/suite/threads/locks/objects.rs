@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use std::mem::{MaybeUninit, zeroed};
 use std::ops::Deref;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use libc::{
@@ -128,6 +129,13 @@ impl Mutex {
     pub fn destroy(&self) -> c_int {
         // SAFETY: a mutex.
         unsafe { libc::pthread_mutex_destroy(self.get()) }
+    }
+
+    /// Whether a thread waits for the mutex, a normal one.
+    pub fn has_waiters(&self) -> bool {
+        // SAFETY: the first word of glibc's mutex, which other threads change atomically.
+        let word = unsafe { &*self.get().cast::<AtomicU32>() };
+        word.load(Ordering::Relaxed) > 1
     }
 
     /// Calls `f` with the mutex locked.

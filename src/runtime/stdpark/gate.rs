@@ -70,13 +70,10 @@ pub(in crate::runtime) fn barrier_after_change() {
     }
 }
 
-/// Makes threads goroutines in this process, if waits park. Returns whether they do.
-#[cfg(feature = "threads")]
-pub(in crate::runtime) fn set_threads_live() -> bool {
-    if live() {
-        PAGES.threads.store(1, Ordering::Release);
-    }
-    live()
+/// Makes threads goroutines in this process, in which waits park.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn set_threads_live() {
+    PAGES.threads.store(1, Ordering::Release);
 }
 
 /// Makes waits in std's own code, and in C code, park the goroutine instead of blocking its thread.

@@ -3,11 +3,15 @@
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+#[cfg(pthreads)]
+use std::sync::{Mutex, PoisonError};
 
 use crate::runtime::base::debug::threads_off;
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::this::started;
-use crate::runtime::stdpark::gate::{park_std_waits, set_threads_live};
+#[cfg(pthreads)]
+use crate::runtime::stdpark::gate::set_threads_live;
+use crate::runtime::stdpark::gate::{live as waits_park, park_std_waits};
 #[cfg(pthreads)]
 use crate::runtime::threads::locks::check::prepare;
 use crate::runtime::tls;
@@ -74,12 +78,23 @@ pub(in crate::runtime) fn go_live_if_asked(start: fn() -> io::Result<()>) {
 }
 
 fn go_live_if_wanted() -> io::Result<()> {
+    /// Held by the thread that goes live, so that only one does.
+    #[cfg(pthreads)]
+    static GOES_LIVE: Mutex<()> = Mutex::new(());
+
     fence(Ordering::SeqCst);
-    if WANTED.load(Ordering::Relaxed) && !threads_off() {
-        tls::works()?;
-        #[cfg(pthreads)]
-        prepare()?;
-        set_threads_live();
+    // In a child of `fork` no wait parks, and the lock may be one of the parent's threads'.
+    if !WANTED.load(Ordering::Relaxed) || threads_off() || !waits_park() {
+        return Ok(());
+    }
+    tls::works()?;
+    #[cfg(pthreads)]
+    {
+        let _one = GOES_LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        if !live() {
+            prepare()?;
+            set_threads_live();
+        }
     }
     Ok(())
 }

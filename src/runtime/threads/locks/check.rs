@@ -21,7 +21,7 @@ unsafe extern "C" {
 }
 
 /// Notes what the functions of this room need to know of glibc. Fails if glibc's objects aren't as
-/// expected. Called before threads are goroutines.
+/// expected. Called before threads are goroutines, by one thread.
 pub(in crate::runtime::threads) fn prepare() -> io::Result<()> {
     NUMBER_AT.store(tls::thread_number_offset()?, Ordering::Relaxed);
     let parts = [

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use gosched::context::{self, ContextError};
-use gosched::go;
+use gosched::{go, time};
 use gosched::net::{Pollable, go_when_readable};
 use hyper::rt;
 use rustix::io::Errno;
@@ -153,6 +153,11 @@ impl<T: Socket> GoschedIo<T> {
     pub fn into_parts(mut self) -> (Arc<Pollable<T>>, Vec<u8>) {
         self.closes = false;
         let inbox = lock(&self.reading.inbox);
+        if inbox.waiting {
+            // What waits has the turn to read, and nobody needs its result.
+            self.stream().set_read_deadline(Some(time::now()));
+            self.stream().set_read_deadline(None);
+        }
         (self.reading.stream.clone(), inbox.bytes[inbox.start..inbox.end].to_vec())
     }
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use gosched::context::{self, ContextError};
-use gosched::{go, time};
 use gosched::net::{Pollable, go_when_readable};
+use gosched::{go, time};
 use hyper::rt;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};

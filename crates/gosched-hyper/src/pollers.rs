@@ -113,16 +113,25 @@ impl Poller {
 }
 
 impl Due {
-    fn poll(self) {
-        let Due { task, source } = self;
-        let waker = Waker::from(task.clone());
-        if let Some(source) = source {
+    fn poll(mut self) {
+        let waker = Waker::from(self.task.clone());
+        if let Some(source) = self.source.take() {
             source.readable(drive::Task::of(&waker));
-            if !task.note_wake() {
+            if !self.task.note_wake() {
                 return;
             }
         }
-        task.poll(&waker);
+        self.task.poll(&waker);
+    }
+}
+
+impl Drop for Due {
+    /// Comes here with a source if the queue was closed meanwhile: no future is left, but what has
+    /// got the source by an upgrade still reads it.
+    fn drop(&mut self) {
+        if let Some(source) = self.source.take() {
+            source.readable(drive::Task::of(&Waker::from(self.task.clone())));
+        }
     }
 }
 
@@ -184,7 +193,7 @@ impl Task {
     }
 
     /// Polls the future once.
-    fn poll(self: Arc<Self>, waker: &Waker) {
+    fn poll(self: &Arc<Self>, waker: &Waker) {
         let State::Queued(mut future) = replace(&mut *lock(&self.state), State::Polling) else {
             unreachable!("a task is in the queue once")
         };
@@ -205,7 +214,7 @@ impl Task {
         } else {
             *state = State::Queued(future);
             drop(state);
-            self.enqueue();
+            self.clone().enqueue();
         }
     }
 }

@@ -2,26 +2,31 @@
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::mem::replace;
+use std::net;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::{get as route, post};
 use gosched::chan::{bounded, unbounded};
-use gosched::net::{TcpListener, UnixListener, UnixStream};
-use gosched::{blocking, fs, go};
-use gosched_hyper::server::{self, Server};
+use gosched::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use gosched::{block_on, blocking, fs, go, num_goroutine, time, yield_now};
+use gosched_hyper::server::{self, Server, downcast};
 use gosched_hyper::{GoschedExecutor, tower};
 use http_body_util::{BodyExt, Channel, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::rt::{Executor, Read as _, ReadBuf, Write as _};
 use hyper::service::service_fn;
+use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode, header, upgrade};
 
-use crate::{answer, get, head, path, serve, wait_for_end};
+use crate::{Answer, answer, get, head, path, serve, wait_for_end};
 
 #[test]
 fn a_connection_is_kept_for_the_next_request() {
@@ -176,40 +181,113 @@ fn a_handler_is_dropped_when_its_client_has_gone() {
     });
 }
 
+/// Upgrades the connection of a request, and hands it over.
+fn upgraded(mut request: Request<Incoming>, hand: impl FnOnce(Upgraded) + Send + 'static) -> Answer {
+    go(move || hand(block_on(upgrade::on(&mut request)).unwrap()));
+    let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+    Ok(response.header(header::UPGRADE, "echo").body(Full::default()).unwrap())
+}
+
+/// Echoes until the end.
+async fn echo(mut stream: Upgraded) {
+    loop {
+        let mut bytes = [0; 16];
+        let mut buf = ReadBuf::new(&mut bytes);
+        poll_fn(|task| Pin::new(&mut stream).poll_read(task, buf.unfilled())).await.unwrap();
+        if buf.filled().is_empty() {
+            return;
+        }
+        let n = poll_fn(|task| Pin::new(&mut stream).poll_write(task, buf.filled())).await;
+        assert_eq!(n.unwrap(), buf.filled().len());
+    }
+}
+
+/// Asks for an upgrade, with bytes behind the request.
+fn ask_for_upgrade(stream: &mut TcpStream, behind: &str) {
+    write!(stream, "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n{behind}").unwrap();
+}
+
+fn assert_echoes(stream: &mut TcpStream) {
+    for _ in 0..10 {
+        stream.write_all(b"hello").unwrap();
+        let mut back = [0; 5];
+        stream.read_exact(&mut back).unwrap();
+        assert_eq!(&back, b"hello");
+    }
+}
+
 #[test]
 fn a_connection_is_upgraded() {
     gosched::run(|| {
-        let server = serve(
-            Server::new(),
-            service_fn(async |mut request: Request<Incoming>| {
-                GoschedExecutor::new().execute(async move {
-                    let mut stream = upgrade::on(&mut request).await.unwrap();
-                    loop {
-                        let mut bytes = [0; 16];
-                        let mut buf = ReadBuf::new(&mut bytes);
-                        poll_fn(|task| Pin::new(&mut stream).poll_read(task, buf.unfilled())).await.unwrap();
-                        if buf.filled().is_empty() {
-                            return;
-                        }
-                        let n = poll_fn(|task| Pin::new(&mut stream).poll_write(task, buf.filled())).await;
-                        assert_eq!(n.unwrap(), buf.filled().len());
-                    }
-                });
-                let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
-                Ok(response.header(header::UPGRADE, "echo").body(Full::default()).unwrap())
-            }),
-        );
+        let service =
+            async |request| upgraded(request, |stream| GoschedExecutor::new().execute(echo(stream)));
+        let server = serve(Server::new(), service_fn(service));
         let mut stream = server.connect();
-        write!(stream, "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nfirst").unwrap();
+        ask_for_upgrade(&mut stream, "first");
         assert!(head(&mut stream).starts_with("HTTP/1.1 101"));
         let mut back = [0; 5];
         stream.read_exact(&mut back).unwrap();
         assert_eq!(&back, b"first");
+        assert_echoes(&mut stream);
+    });
+}
+
+/// A handler that isn't ready at once. So its connection's task begins to wait for bytes, too.
+async fn wait_once() {
+    let mut waited = false;
+    poll_fn(|task| {
+        task.waker().wake_by_ref();
+        if replace(&mut waited, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// The echo goes on when the server, and all that polls for it, have ended.
+#[test]
+fn an_upgraded_connection_outlives_its_server() {
+    gosched::run(|| {
         for _ in 0..10 {
-            stream.write_all(b"hello").unwrap();
-            stream.read_exact(&mut back).unwrap();
-            assert_eq!(&back, b"hello");
+            let goroutines = num_goroutine();
+            let service = async |request| {
+                wait_once().await;
+                upgraded(request, |stream| GoschedExecutor::new().execute(echo(stream)))
+            };
+            let server = serve(Server::new(), service_fn(service));
+            let mut stream = server.connect();
+            ask_for_upgrade(&mut stream, "");
+            assert!(head(&mut stream).starts_with("HTTP/1.1 101"));
+            server.end().unwrap();
+            // The echo is left.
+            while num_goroutine() > goroutines + 1 {
+                yield_now();
+            }
+            let echoes = time::timeout(Duration::from_secs(60), || assert_echoes(&mut stream));
+            assert_eq!(echoes, Ok(()));
         }
+    });
+}
+
+/// A wait for bytes that has begun before the upgrade keeps nobody from the socket.
+#[test]
+fn an_upgraded_socket_has_no_other_reader() {
+    gosched::run(|| {
+        let (tx, rx) = unbounded();
+        let server = serve(
+            Server::new(),
+            service_fn(move |request| {
+                let tx = tx.clone();
+                async move {
+                    wait_once().await;
+                    upgraded(request, move |stream| tx.send(stream).unwrap())
+                }
+            }),
+        );
+        let mut client = server.connect();
+        ask_for_upgrade(&mut client, "");
+        let (stream, ahead) = downcast::<net::TcpStream>(rx.recv().unwrap()).unwrap();
+        assert!(ahead.is_empty());
+        let read = time::timeout(Duration::from_secs(60), || stream.try_read(&mut [0; 8]));
+        assert_eq!(read.unwrap().unwrap_err().kind(), ErrorKind::WouldBlock);
     });
 }
 

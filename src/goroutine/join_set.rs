@@ -415,7 +415,7 @@ struct Ends(Sender<u64>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        // The set may be gone.
-        let _ = self.0.send(goid());
+        // The set may be gone. An abort must not unwind from here, or the result would be leaked.
+        let _ = outside_of_run(|| self.0.send(goid()));
     }
 }

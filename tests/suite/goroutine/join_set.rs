@@ -17,6 +17,7 @@ use crate::harness::{Test, tests};
 tests! {
     results_come_as_goroutines_end
     a_drop_aborts
+    a_result_that_nobody_takes_is_dropped
     one_is_aborted_and_the_others_go_on
     results_of_other_ends
     join_all_resumes_a_panic
@@ -68,6 +69,20 @@ fn a_drop_aborts() {
                 let _keeps = keeps;
                 never::<()>().recv()
             });
+        }
+        drop(set);
+        others_ended();
+        assert_eq!(Arc::strong_count(&kept), 1);
+    });
+}
+
+/// The goroutines go on after the abort, and return when their set is gone.
+fn a_result_that_nobody_takes_is_dropped() {
+    run(|| {
+        let (kept, mut set) = (Arc::new(()), JoinSet::new());
+        for _ in 0..10 {
+            let kept = kept.clone();
+            set.go(move || shield(|| kept));
         }
         drop(set);
         others_ended();

@@ -102,6 +102,16 @@ fn the_default_size_of_stacks_can_be_set() {
     assert!((1_000_000..=1_048_576).contains(&size_with("1048576")));
 }
 
+#[test]
+fn functions_of_older_versions_are_not_called() {
+    let program = compile("versions");
+    let threads = output_of(&mut Command::new(&program));
+    let old_dlsym = program.with_file_name("versions_dso.so");
+    let goroutines = output_of(gosched_run().arg(&program).env("LD_PRELOAD", old_dlsym));
+    assert_eq!(text_of(&goroutines), text_of(&threads));
+    assert_eq!(goroutines.status.code(), Some(0));
+}
+
 /// Fails unless the command says in one line that it can't run this, with these words.
 fn is_refused(program: PathBuf, status: i32, words: &str) {
     let output = output_of(gosched_run().arg(&program));

@@ -243,6 +243,11 @@ mod found {
         found.load(Ordering::Relaxed)
     }
 
+    /// The versions of functions here of which glibc has an older one, too: those of conditions and
+    /// processors, on x86-64. Before 2.36, `dlsym(RTLD_NEXT, ..)` finds the oldest, which expects
+    /// other objects or arguments.
+    const VERSIONS: [&CStr; 2] = [c"GLIBC_2.3.4", c"GLIBC_2.3.2"];
+
     /// Looks for all functions.
     #[cold]
     #[inline(never)]
@@ -251,7 +256,11 @@ mod found {
             // SAFETY: each name ends in a zero, and has no other.
             let address = unsafe {
                 let name = CStr::from_bytes_with_nul_unchecked(name.as_bytes());
-                libc::dlsym(libc::RTLD_NEXT, name.as_ptr())
+                VERSIONS
+                    .iter()
+                    .map(|version| libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()))
+                    .find(|address| !address.is_null())
+                    .unwrap_or_else(|| libc::dlsym(libc::RTLD_NEXT, name.as_ptr()))
             };
             if address.is_null() {
                 throw("threads: a function of the C library is missing");

@@ -56,7 +56,7 @@ mod word;
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicIsize, Ordering, fence};
 
 use libc::{clockid_t, timespec};
 
@@ -91,17 +91,43 @@ fn set_own_number(number: c_int) -> c_int {
 
 /// Calls a function of glibc's that changes words by read-modify-writes, and may wake waiters at
 /// the words at these addresses. If threads have become goroutines meanwhile, wakes goroutines,
-/// too.
+/// too, also if the function unwinds.
 #[inline(always)]
 pub(super) fn by_glibc<R>(words: &[usize], f: impl FnOnce() -> R) -> R {
-    let result = f();
-    // Either this sees that there are goroutines, or a goroutine that is about to wait sees the
-    // change.
-    barrier_after_change();
-    if live() {
-        wake_all(words);
+    struct Wake<'a>(&'a [usize]);
+
+    impl Drop for Wake<'_> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            // Either this sees that there are goroutines, or a goroutine that is about to wait sees
+            // the change.
+            barrier_after_change();
+            if live() {
+                wake_all(self.0);
+            }
+        }
     }
-    result
+
+    let _wake = Wake(words);
+    f()
+}
+
+/// [`by_glibc`] for a function whose last change is a store.
+#[inline(always)]
+pub(super) fn by_glibc_with_store<R>(words: &[usize], f: impl FnOnce() -> R) -> R {
+    struct Fence;
+
+    impl Drop for Fence {
+        #[inline(always)]
+        fn drop(&mut self) {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    by_glibc(words, || {
+        let _fence = Fence;
+        f()
+    })
 }
 
 #[cold]

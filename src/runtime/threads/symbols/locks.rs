@@ -2,7 +2,6 @@
 //! such as `sem_trywait`, are here only where they do more than glibc's.
 
 use std::ffi::c_int;
-use std::sync::atomic::{Ordering, fence};
 
 use libc::{
     clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, sem_t, timespec,
@@ -13,7 +12,7 @@ use crate::runtime::base::real;
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::locks::rwlock::How;
 use crate::runtime::threads::locks::{
-    Limit, barrier, by_glibc, cond, mutex, of_threads, once, rwlock, semaphore,
+    Limit, barrier, by_glibc, by_glibc_with_store, cond, mutex, of_threads, once, rwlock, semaphore,
 };
 
 /// Defines functions of these names, which take the same arguments and do the same.
@@ -175,12 +174,7 @@ functions! {
 
     pthread_barrier_wait(barrier: *mut pthread_barrier_t) {
         if !live() || !barrier::is_ours(barrier) {
-            return by_glibc(&barrier::words(barrier), || {
-                let result = real::pthread_barrier_wait(barrier);
-                // The last change is a store.
-                fence(Ordering::SeqCst);
-                result
-            });
+            return by_glibc_with_store(&barrier::words(barrier), || real::pthread_barrier_wait(barrier));
         }
         barrier::wait(barrier)
     }
@@ -197,12 +191,7 @@ functions! {
             return 0;
         }
         if !live() {
-            return by_glibc(&[control.addr()], || {
-                let result = real::pthread_once(control, function);
-                // The last change is a store.
-                fence(Ordering::SeqCst);
-                result
-            });
+            return by_glibc_with_store(&[control.addr()], || real::pthread_once(control, function));
         }
         once::once(control, function)
     }

@@ -1,5 +1,6 @@
 //! Objects that threads use already when threads become goroutines.
 
+use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -23,6 +24,7 @@ tests! {
     a_semaphore
     a_barrier
     a_function_that_runs
+    a_function_that_unwinds
     before_that_all_is_glibc_s
     a_child_of_fork
 }
@@ -240,6 +242,28 @@ fn a_function_that_runs() {
         ends(second);
         goroutine.join().unwrap();
         assert_eq!(CALLS.load(Relaxed), 1);
+    });
+}
+
+fn a_function_that_unwinds() {
+    static ONCE: Once = Once::new();
+    static END: Sem = Sem::new();
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C-unwind" fn fail_once() {
+        if CALLS.fetch_add(1, Relaxed) == 0 {
+            ok(END.wait());
+            panic!("not yet");
+        }
+    }
+
+    let first = thread_that_sleeps(|| assert!(catch_unwind(|| ONCE.call(fail_once)).is_err()));
+    run_live(move || {
+        let goroutine = go_until_it_waits(|| ONCE.call(fail_once));
+        ok(END.post());
+        ends(first);
+        goroutine.join().unwrap();
+        assert_eq!(CALLS.load(Relaxed), 2);
     });
 }
 

@@ -49,6 +49,7 @@ same! {
     main_returns 42
     many 0
     quick_exit 44
+    robust 0
     signals 0
     thread_exits_process 43
 }

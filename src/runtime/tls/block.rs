@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
 #[cfg(pthreads)]
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 #[cfg(pthreads)]
 use crate::runtime::arch::page_size;
@@ -187,6 +187,45 @@ impl Glibc {
         }
     }
 
+    /// Moves the robust mutexes that the thread of a block has locked to the list of another one.
+    /// At most one has been locked since the last move.
+    ///
+    /// # Safety
+    /// The running thread has both blocks.
+    #[cfg(pthreads)]
+    pub(super) unsafe fn move_robust_mutex(&self, from: usize, to: usize) {
+        let list_of = |tp| {
+            // SAFETY: the head of the list, which is an entry, too.
+            unsafe { self.pthread(tp).add(self.tid).add(ROBUST_LIST) }
+        };
+        let (from, to) = (list_of(from), list_of(to));
+        // The lowest bit of a link tells the kernel of which kind the next mutex is. A link leads
+        // to the next link, in front of which is the link back.
+        let entry = |link: *mut u8| link.map_addr(|addr| addr & !1);
+        let back = |link: *mut u8| {
+            // SAFETY: as in list_of.
+            unsafe { entry(link).sub(ROBUST_LIST - ROBUST_PREV).cast::<*mut u8>() }
+        };
+        let next = |link: *mut u8| entry(link).cast::<*mut u8>();
+        // SAFETY: the entries are in mutexes that the running thread has locked. As in the C
+        // library, the list is whole at any moment for the kernel, which follows the links forward.
+        unsafe {
+            let mutex = next(from).read();
+            if entry(mutex) == from {
+                return;
+            }
+            debug_assert_eq!(entry(next(mutex).read()), from, "more than one mutex");
+            let first = next(to).read();
+            next(mutex).write(first);
+            back(mutex).write(to);
+            back(first).write(mutex);
+            compiler_fence(Ordering::SeqCst);
+            next(to).write(mutex);
+            next(from).write(from);
+            back(from).write(from);
+        }
+    }
+
     /// Returns the offset of the first block of the keys' values in the control block.
     fn first_keys(&self) -> usize {
         self.specific - KEYS_IN_BLOCK * size_of::<KeyData>()
@@ -215,9 +254,9 @@ impl Glibc {
         }
     }
 
-    /// Sets the number of a block's thread, by which `pthread` knows it, from its goroutine's goid. The
-    /// number is also the block's mark, which stays while `pthread` knows the goroutine by the number
-    /// of the thread that runs it.
+    /// Sets the number of a block's thread, by which `pthread` knows it, from its goroutine's goid.
+    /// The number is also the block's mark. The mark stays while `pthread` knows the goroutine by
+    /// the number of the thread that runs it.
     ///
     /// # Safety
     /// The block belongs to the caller.

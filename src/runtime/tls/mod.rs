@@ -56,6 +56,8 @@ use std::io;
 use std::sync::OnceLock;
 
 use crate::runtime::arch::sanitizer::SANITIZED;
+#[cfg(pthreads)]
+use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::tls::glibc::Glibc;
 
 /// glibc, or the reason why it can't be used.
@@ -118,6 +120,19 @@ pub(in crate::runtime) fn works() -> io::Result<()> {
 pub(in crate::runtime) fn thread_number_offset() -> io::Result<isize> {
     works()?;
     Ok(glibc().map_or(0, Glibc::thread_number_offset))
+}
+
+/// Makes a robust mutex one of `mp`'s thread, if `gp`, which runs there, has locked it since the
+/// last call. The kernel knows the list of the thread, and looks there when the thread ends.
+///
+/// # Safety
+/// `gp` has thread-locals of its own, and is locked to `mp` until it has unlocked the mutex.
+#[cfg(pthreads)]
+pub(in crate::runtime) unsafe fn give_robust_mutex_to_thread(gp: &G, mp: &M) {
+    if let Some(glibc) = glibc() {
+        // SAFETY: as the caller says, both blocks are the running thread's.
+        unsafe { glibc.move_robust_mutex(gp.ext.tp.get(), mp.ext.tp.get()) };
+    }
 }
 
 /// Returns glibc, if it can be used.

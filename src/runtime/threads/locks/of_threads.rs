@@ -5,29 +5,37 @@
 //! up, or compares with those of other processes. A goroutine's own number isn't known there. So a
 //! goroutine that takes the mutex is locked to its thread until it releases the mutex, and glibc's
 //! functions find the thread's number. A goroutine that waits for the mutex keeps its thread.
+//!
+//! glibc puts a robust mutex on its owner's list, which is the goroutine's. The kernel knows the
+//! thread's list, so the mutex moves there. A goroutine that ends with the mutex ends its thread.
 
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::getg;
-use crate::runtime::data::runtime2::M;
+use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::lockosthread::{lock_os_thread, unlock_os_thread};
 use crate::runtime::threads::locks::set_own_number;
+use crate::runtime::tls::give_robust_mutex_to_thread;
 
-/// Returns the M that runs a goroutine with a number of its own; none if the caller isn't one.
-fn m_of_goroutine() -> Option<&'static M> {
+/// Returns the caller and its M; none if the caller isn't a goroutine with a number of its own.
+fn on_goroutine() -> Option<(&'static G, &'static M)> {
     let gp = getg().filter(|gp| gp.ext.tp.get() != 0)?;
-    gp.m.get().filter(|mp| mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp)))
+    let mp = gp.m.get().filter(|mp| mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp)))?;
+    Some((gp, mp))
 }
 
-/// Calls `f`, a function of glibc's that takes or releases a mutex, or waits for a condition with
-/// one. The goroutine is locked to its thread, if it has the mutex.
-pub(super) fn as_thread(f: impl FnOnce() -> c_int) -> c_int {
-    let Some(mp) = m_of_goroutine() else { return f() };
+/// Calls `f`, a function of glibc's that takes, changes or releases a mutex, or waits for a
+/// condition with one. The goroutine is locked to its thread, if it has the mutex.
+pub(in crate::runtime::threads) fn as_thread(f: impl FnOnce() -> c_int) -> c_int {
+    let Some((gp, mp)) = on_goroutine() else { return f() };
     let own = set_own_number(mp.procid.load(Ordering::Relaxed) as c_int);
     let result = f();
     set_own_number(own);
+    // SAFETY: the goroutine has thread-locals of its own, and is locked to the thread if it has the
+    // mutex, as the caller says.
+    unsafe { give_robust_mutex_to_thread(gp, mp) };
     result
 }
 
@@ -35,7 +43,7 @@ pub(super) fn as_thread(f: impl FnOnce() -> c_int) -> c_int {
 #[cold]
 #[inline(never)]
 pub(in crate::runtime::threads) fn lock(f: impl FnOnce() -> c_int) -> c_int {
-    if m_of_goroutine().is_none() {
+    if on_goroutine().is_none() {
         return f();
     }
     lock_os_thread();
@@ -51,7 +59,7 @@ pub(in crate::runtime::threads) fn lock(f: impl FnOnce() -> c_int) -> c_int {
 #[inline(never)]
 pub(in crate::runtime::threads) fn unlock(f: impl FnOnce() -> c_int) -> c_int {
     let result = as_thread(f);
-    if result == 0 && m_of_goroutine().is_some() {
+    if result == 0 && on_goroutine().is_some() {
         unlock_os_thread();
     }
     result

@@ -82,6 +82,13 @@ functions! {
         mutex::unlock(mutex)
     }
 
+    pthread_mutex_consistent(mutex: *mut pthread_mutex_t) {
+        if !live() {
+            return real::pthread_mutex_consistent(mutex);
+        }
+        of_threads::as_thread(|| real::pthread_mutex_consistent(mutex))
+    }
+
     pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) {
         let wait = if live() { cond::wait } else { cond::wait_early };
         wait(cond, mutex, Limit::NONE)

@@ -1,5 +1,7 @@
 //! Mutexes.
 
+use std::ffi::c_int;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -213,7 +215,7 @@ fn those_of_glibc_work_too(test: Test) {
             mutex_of(recursive, shared, none),
             mutex_of(libc::PTHREAD_MUTEX_NORMAL, private, libc::PTHREAD_PRIO_INHERIT),
             mutex_of(recursive, private, libc::PTHREAD_PRIO_INHERIT),
-            robust(),
+            robust(libc::PTHREAD_MUTEX_NORMAL),
         ];
         for (i, mutex) in kinds.into_iter().enumerate() {
             let count = AtomicUsize::new(0);
@@ -250,12 +252,13 @@ fn those_of_glibc_work_too(test: Test) {
     });
 }
 
-fn robust() -> Mutex {
+fn robust(kind: c_int) -> Mutex {
     let mutex = Mutex::new();
     // SAFETY: objects of this function's.
     unsafe {
         let mut attr = std::mem::zeroed();
         ok(libc::pthread_mutexattr_init(&mut attr));
+        ok(libc::pthread_mutexattr_settype(&mut attr, kind));
         ok(libc::pthread_mutexattr_setrobust(&mut attr, libc::PTHREAD_MUTEX_ROBUST));
         ok(libc::pthread_mutex_init(mutex.get(), &attr));
     }
@@ -264,18 +267,21 @@ fn robust() -> Mutex {
 
 /// A thread has ended with it.
 fn a_robust_one_tells_of_a_dead_owner(test: Test) {
-    static MUTEX: std::sync::OnceLock<Mutex> = std::sync::OnceLock::new();
+    static MUTEXES: OnceLock<[Mutex; 2]> = OnceLock::new();
     for procs in ["1", "4"] {
         let process = test.process(|| {
-            thread::spawn(|| ok(MUTEX.get_or_init(robust).lock())).join().unwrap();
+            let make = || [libc::PTHREAD_MUTEX_NORMAL, libc::PTHREAD_MUTEX_RECURSIVE].map(robust);
+            let mutexes = MUTEXES.get_or_init(make);
+            thread::spawn(|| mutexes.iter().for_each(|mutex| ok(mutex.lock()))).join().unwrap();
             run_live(|| {
-                let mutex = MUTEX.get().unwrap();
-                assert_eq!(mutex.lock(), libc::EOWNERDEAD);
-                thread::yield_now();
-                // SAFETY: a mutex that this goroutine has.
-                ok(unsafe { libc::pthread_mutex_consistent(mutex.get()) });
-                ok(mutex.unlock());
-                go(|| mutex.with(|| ())).join().unwrap();
+                for mutex in mutexes {
+                    assert_eq!(mutex.lock(), libc::EOWNERDEAD);
+                    thread::yield_now();
+                    // SAFETY: a mutex that this goroutine has.
+                    ok(unsafe { libc::pthread_mutex_consistent(mutex.get()) });
+                    ok(mutex.unlock());
+                    go(|| mutex.with(|| ())).join().unwrap();
+                }
             });
         });
         process.env("GOMAXPROCS", procs).end().with("exit status: 0");

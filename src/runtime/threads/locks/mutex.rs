@@ -122,6 +122,20 @@ impl Mutex {
         Ok(true)
     }
 
+    /// Unlocks it, and counts `users` fewer if that releases the word. Returns 0 or an error.
+    #[inline(always)]
+    fn unlock(&self, users: u32) -> c_int {
+        match self.leave() {
+            Ok(true) => {
+                Self::add(&self.users, users.wrapping_neg());
+                self.release();
+                0
+            }
+            Ok(false) => 0,
+            Err(error) => error,
+        }
+    }
+
     /// Returns whether this thread is to release the word, and not only to count.
     #[inline(always)]
     fn leave(&self) -> Result<bool, c_int> {
@@ -209,16 +223,7 @@ pub(in crate::runtime::threads) unsafe fn unlock(mutex: *mut pthread_mutex_t) ->
 #[inline(never)]
 unsafe fn unlock_checked(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: as in unlock.
-    let this = unsafe { Mutex::of(mutex) };
-    match this.leave() {
-        Ok(true) => {
-            Mutex::add(&this.users, 1_u32.wrapping_neg());
-            this.release();
-            0
-        }
-        Ok(false) => 0,
-        Err(error) => error,
-    }
+    unsafe { Mutex::of(mutex) }.unlock(1)
 }
 
 /// Releases a mutex for a wait for a condition: the thread stays its user.
@@ -227,15 +232,7 @@ unsafe fn unlock_checked(mutex: *mut pthread_mutex_t) -> c_int {
 /// As [`unlock`].
 pub(super) unsafe fn unlock_for_wait(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: as in unlock.
-    let this = unsafe { Mutex::of(mutex) };
-    match this.leave() {
-        Ok(true) => {
-            this.release();
-            0
-        }
-        Ok(false) => 0,
-        Err(error) => error,
-    }
+    unsafe { Mutex::of(mutex) }.unlock(0)
 }
 
 /// Takes the mutex again after a wait for a condition.

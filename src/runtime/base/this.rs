@@ -49,6 +49,12 @@ pub(in crate::runtime) fn this_p() -> Option<&'static P> {
 }
 
 impl M {
+    /// Whether `gp` is the goroutine that this M runs, and not its g0.
+    #[inline(always)]
+    pub(in crate::runtime) fn runs(&self, gp: &G) -> bool {
+        self.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
+    }
+
     /// Returns the P of this M, which is this thread's. Called where the M keeps its P: on g0, or
     /// while `locks` isn't 0. Elsewhere a signal may take the P at any instruction
     /// (`sched/detach.rs`), and debug builds throw.
@@ -62,9 +68,8 @@ impl M {
 
     #[inline(never)]
     fn check_that_p_stays(&self) {
-        let on_curg = |gp: &G| self.curg.get().is_some_and(|curg| ptr::eq(curg, gp));
         let may_lose_it = self.preemptoff.get().is_null() && !self.p.is_null() && !self.isextra.get();
-        if may_lose_it && getg().is_some_and(on_curg) {
+        if may_lose_it && getg().is_some_and(|gp| self.runs(gp)) {
             throw("m.p read by a goroutine that may lose it");
         }
     }

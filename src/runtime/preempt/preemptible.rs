@@ -49,7 +49,7 @@ pub(in crate::runtime) fn want_async_preempt(mp: &M, gp: &G) -> bool {
 /// Called in a signal handler. Go's `isAsyncSafePoint`.
 pub(in crate::runtime) fn is_async_safe_point(mp: &M, gp: &G, pc: usize, sp: usize) -> bool {
     let stack = gp.stack.get();
-    mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
+    mp.runs(gp)
         && can_preempt_m(mp)
         // The stack pointer is in another stack if a handler of the program's has interrupted the
         // goroutine.

@@ -36,7 +36,6 @@
 //! `procPin` is the opposite: it keeps a goroutine on its P.
 
 use std::mem;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::runtime::arch::systemstack_scannable;
@@ -117,7 +116,7 @@ pub(in crate::runtime) fn lose_p(mp: &'static M, gp: &'static G, asked: Asked, p
 /// leaving its stack for g0's, which then finds no P, or coming from there. It may also be in a
 /// handler of the program's.
 pub(in crate::runtime) fn in_user_code(mp: &M, gp: &G) -> bool {
-    mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp))
+    mp.runs(gp)
         && mp.locks.get() == 0
         && mp.mallocing.get() == 0
         && mp.preemptoff.get().is_null()

@@ -147,7 +147,7 @@ fn copy_of_kept(gp: &G, mp: &M, memory: &MmapMut) -> Option<Regs> {
     if mp.ext.turn.get() != Turn::Kept || !try_lock(&sched().lock) {
         return None;
     }
-    let is_there = mp.ext.turn.get() == Turn::Kept && mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp));
+    let is_there = mp.ext.turn.get() == Turn::Kept && mp.runs(gp);
     let regs = mp.ext.interrupted.get().cast::<Regs>();
     let copied = if is_there && !regs.is_null() {
         // SAFETY: the handler has left the registers. It doesn't return before the M is off the

@@ -66,7 +66,7 @@ fn may_make_goroutines() -> bool {
     }
     let Some(gp) = getg() else { return foreign_locks() == 0 };
     gp.m.get().is_some_and(|mp| {
-        mp.curg.get().is_some_and(|curg| std::ptr::eq(curg, gp))
+        mp.runs(gp)
             && mp.locks.get() == 0
             && mp.mallocing.get() == 0
             && !gp.ext.system.get()

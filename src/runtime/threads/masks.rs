@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::ptr;
 
 use libc::sigset_t;
 
-use crate::runtime::arch::{getg, stack_pointer};
+use crate::runtime::arch::stack_pointer;
 use crate::runtime::m::sigmask::{Change, change_mask, mask_of_set};
+use crate::runtime::threads::record::this_goroutine;
 
 /// Changes the mask of the caller, if that is a goroutine with thread-locals of its own. Returns
 /// the result of `pthread_sigmask`; none for a thread of the system, and in a signal handler, whose
@@ -18,8 +18,7 @@ use crate::runtime::m::sigmask::{Change, change_mask, mask_of_set};
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> Option<c_int> {
-    let gp = getg().filter(|gp| gp.ext.tp.get() != 0)?;
-    let mp = gp.m.get().filter(|mp| mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp)))?;
+    let (gp, mp) = this_goroutine()?;
     let handlers = mp.ext.gsignal.stack.get();
     if (handlers.lo..handlers.hi).contains(&stack_pointer()) {
         return None;

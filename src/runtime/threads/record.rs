@@ -13,7 +13,7 @@ use libc::pthread_t;
 
 use crate::runtime::arch::getg;
 use crate::runtime::data::ext::IS_THREAD;
-use crate::runtime::data::runtime2::G;
+use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::threads::create::thread_main;
 use crate::runtime::tls::g_of_thread;
 
@@ -113,6 +113,14 @@ pub(super) fn record_of(gp: &'static G) -> &'static Record {
 #[inline(always)]
 pub(super) fn this_thread() -> Option<&'static G> {
     getg().filter(|gp| gp.ext.as_thread.get() & IS_THREAD != 0)
+}
+
+/// Returns the running goroutine and its M, if the goroutine has thread-locals of its own. Returns
+/// none on g0.
+pub(super) fn this_goroutine() -> Option<(&'static G, &'static M)> {
+    let gp = getg().filter(|gp| gp.ext.tp.get() != 0)?;
+    let mp = gp.m.get().filter(|mp| mp.runs(gp))?;
+    Some((gp, mp))
 }
 
 /// Returns the running goroutine, if `thread` is its own.

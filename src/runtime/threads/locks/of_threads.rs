@@ -10,26 +10,17 @@
 //! thread's list, so the mutex moves there. A goroutine that ends with the mutex ends its thread.
 
 use std::ffi::c_int;
-use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::runtime::arch::getg;
-use crate::runtime::data::runtime2::{G, M};
 use crate::runtime::m::lockosthread::{lock_os_thread, unlock_os_thread};
 use crate::runtime::threads::locks::set_own_number;
+use crate::runtime::threads::record::this_goroutine;
 use crate::runtime::tls::give_robust_mutex_to_thread;
-
-/// Returns the caller and its M; none if the caller isn't a goroutine with a number of its own.
-fn on_goroutine() -> Option<(&'static G, &'static M)> {
-    let gp = getg().filter(|gp| gp.ext.tp.get() != 0)?;
-    let mp = gp.m.get().filter(|mp| mp.curg.get().is_some_and(|curg| ptr::eq(curg, gp)))?;
-    Some((gp, mp))
-}
 
 /// Calls `f`, a function of glibc's that takes, changes or releases a mutex, or waits for a
 /// condition with one. The goroutine is locked to its thread, if it has the mutex.
 pub(in crate::runtime::threads) fn as_thread(f: impl FnOnce() -> c_int) -> c_int {
-    let Some((gp, mp)) = on_goroutine() else { return f() };
+    let Some((gp, mp)) = this_goroutine() else { return f() };
     let own = set_own_number(mp.procid.load(Ordering::Relaxed) as c_int);
     let result = f();
     set_own_number(own);
@@ -43,7 +34,7 @@ pub(in crate::runtime::threads) fn as_thread(f: impl FnOnce() -> c_int) -> c_int
 #[cold]
 #[inline(never)]
 pub(in crate::runtime::threads) fn lock(f: impl FnOnce() -> c_int) -> c_int {
-    if on_goroutine().is_none() {
+    if this_goroutine().is_none() {
         return f();
     }
     lock_os_thread();
@@ -59,7 +50,7 @@ pub(in crate::runtime::threads) fn lock(f: impl FnOnce() -> c_int) -> c_int {
 #[inline(never)]
 pub(in crate::runtime::threads) fn unlock(f: impl FnOnce() -> c_int) -> c_int {
     let result = as_thread(f);
-    if result == 0 && on_goroutine().is_some() {
+    if result == 0 && this_goroutine().is_some() {
         unlock_os_thread();
     }
     result

@@ -99,6 +99,10 @@ pub(crate) mod this {
     }
 
     impl M {
+        pub(crate) fn runs(&self, gp: &G) -> bool {
+            self.curg.get().is_some_and(|curg| std::ptr::eq(curg, gp))
+        }
+
         pub(crate) fn p(&self) -> Option<&'static P> {
             self.p.peek()
         }

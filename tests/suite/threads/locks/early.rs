@@ -29,7 +29,7 @@ tests! {
     a_child_of_fork
 }
 
-/// Makes a thread, and returns once it sleeps in the kernel.
+/// Makes a thread, and returns once it sleeps in the kernel, or has ended.
 fn thread_that_sleeps(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     static TID: AtomicUsize = AtomicUsize::new(0);
     let thread = thread::spawn(move || {
@@ -45,7 +45,8 @@ fn thread_that_sleeps(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     };
     // The call is named by its number.
     let futex = format!("{} ", libc::SYS_futex);
-    while !std::fs::read_to_string(format!("/proc/self/task/{tid}/syscall")).unwrap().starts_with(&futex) {
+    let call = || std::fs::read_to_string(format!("/proc/self/task/{tid}/syscall"));
+    while call().is_ok_and(|call| !call.starts_with(&futex)) {
         thread::yield_now();
     }
     thread

@@ -48,6 +48,7 @@ same! {
     main_exits_thread 0
     main_returns 42
     many 0
+    old_conditions 0
     quick_exit 44
     robust 0
     signals 0

@@ -62,9 +62,9 @@ mod found {
 
     use libc::{
         clockid_t, cpu_set_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, msghdr, nfds_t, pid_t,
-        pollfd, pthread_attr_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t,
-        pthread_t, rusage, sched_param, sem_t, siginfo_t, sigset_t, sigval, size_t, sockaddr, socklen_t,
-        ssize_t, timespec, timeval,
+        pollfd, pthread_attr_t, pthread_barrier_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
+        pthread_rwlock_t, pthread_t, rusage, sched_param, sem_t, siginfo_t, sigset_t, sigval, size_t,
+        sockaddr, socklen_t, ssize_t, timespec, timeval,
     };
 
     use crate::runtime::base::fatal::throw;
@@ -209,6 +209,8 @@ mod found {
         pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int;
         pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int;
         pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int;
+        pthread_cond_init(cond: *mut pthread_cond_t, attr: *const pthread_condattr_t) -> c_int;
+        pthread_cond_destroy(cond: *mut pthread_cond_t) -> c_int;
         pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
         pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int;
         pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int;

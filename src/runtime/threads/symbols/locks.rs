@@ -1,10 +1,11 @@
 //! The locks of `<pthread.h>` and `<semaphore.h>`. glibc's functions that neither wait nor wake,
-//! such as `sem_trywait`, are here only where they do more than glibc's.
+//! such as `sem_trywait`, are here only where they do more than glibc's function of that version.
 
 use std::ffi::c_int;
 
 use libc::{
-    clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, sem_t, timespec,
+    clockid_t, pthread_barrier_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_rwlock_t,
+    sem_t, timespec,
 };
 
 use crate::runtime::arch::getg;
@@ -87,6 +88,16 @@ functions! {
             return real::pthread_mutex_consistent(mutex);
         }
         of_threads::as_thread(|| real::pthread_mutex_consistent(mutex))
+    }
+
+    // What was linked before 2003 calls the first version of this function and of the next one. It
+    // is for another object. All functions here are for the new one.
+    pthread_cond_init(cond: *mut pthread_cond_t, attr: *const pthread_condattr_t) {
+        real::pthread_cond_init(cond, attr)
+    }
+
+    pthread_cond_destroy(cond: *mut pthread_cond_t) {
+        real::pthread_cond_destroy(cond)
     }
 
     pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) {

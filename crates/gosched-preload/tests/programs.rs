@@ -45,6 +45,7 @@ same! {
     daemon 0
     dlopen 0
     exec 9
+    joined_while_it_waits 0
     main_exits_thread 0
     main_returns 42
     many 0

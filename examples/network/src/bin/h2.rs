@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gosched::context::Context;
+use gosched::go;
 use gosched::net::{TcpListener, TcpStream};
 use gosched::sync::{Barrier, err_group};
-use gosched::go;
 use gosched_hyper::{GoschedExecutor, GoschedIo, GoschedTimer, block_on};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};

@@ -50,6 +50,7 @@ same! {
     main_returns 42
     many 0
     old_conditions 0
+    own_malloc 0
     quick_exit 44
     robust 0
     signals 0

@@ -246,12 +246,23 @@ mod found {
         found.load(Ordering::Relaxed)
     }
 
-    /// The versions of functions here of which glibc has an older one, too: those of conditions and
-    /// processors, on x86-64. Before 2.36, `dlsym(RTLD_NEXT, ..)` finds the oldest, which expects
-    /// other objects or arguments.
-    const VERSIONS: [&CStr; 2] = [c"GLIBC_2.3.4", c"GLIBC_2.3.2"];
+    /// Returns the version of a function of which glibc has an older one, too. Before 2.36,
+    /// `dlsym(RTLD_NEXT, ..)` finds the oldest, which expects other objects or arguments.
+    fn version(name: &CStr) -> Option<&'static CStr> {
+        if cfg!(not(target_arch = "x86_64")) {
+            return None;
+        }
+        match name.to_bytes() {
+            b"pthread_setaffinity_np" | b"pthread_getaffinity_np" => Some(c"GLIBC_2.3.4"),
+            // It is newer than the change.
+            b"pthread_cond_clockwait" => None,
+            name if name.starts_with(b"pthread_cond_") => Some(c"GLIBC_2.3.2"),
+            _ => None,
+        }
+    }
 
-    /// Looks for all functions.
+    /// Looks for all functions. A search that fails calls `malloc`, which may be the program's and
+    /// call a function of these. So none fails.
     #[cold]
     #[inline(never)]
     extern "C" fn find_all() {
@@ -259,11 +270,10 @@ mod found {
             // SAFETY: each name ends in a zero, and has no other.
             let address = unsafe {
                 let name = CStr::from_bytes_with_nul_unchecked(name.as_bytes());
-                VERSIONS
-                    .iter()
-                    .map(|version| libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()))
-                    .find(|address| !address.is_null())
-                    .unwrap_or_else(|| libc::dlsym(libc::RTLD_NEXT, name.as_ptr()))
+                match version(name) {
+                    Some(version) => libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()),
+                    None => libc::dlsym(libc::RTLD_NEXT, name.as_ptr()),
+                }
             };
             if address.is_null() {
                 throw("threads: a function of the C library is missing");

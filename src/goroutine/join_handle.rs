@@ -180,8 +180,8 @@ impl<T> JoinHandle<T> {
     /// ```
     ///
     /// - The waits are those that a context's [run](crate::context::Context::run) ends, and end in
-    ///   the same way. What doesn't wait goes on, so a goroutine that returns without another wait
-    ///   has its result.
+    ///   the same way. What doesn't wait goes on, also a loop of [`yield_now`](crate::yield_now).
+    ///   So a goroutine that returns without another wait has its result.
     /// - [`shield`](crate::shield) holds the end back, and so does unwinding. A destructor that is
     ///   called as its value goes out of scope, and waits, unwinds like any other code.
     /// - While the goroutine asks a generator of [`iter::pull`](crate::iter::pull) for a value, it

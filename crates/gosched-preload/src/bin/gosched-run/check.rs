@@ -72,7 +72,9 @@ fn why_not(path: &Path) -> Result<Answer, Failure> {
         return Ok(Answer::Script(interpreter));
     }
     let Some(elf) = Elf::read(path)? else {
-        return Ok(Answer::Cannot("it is neither an ELF file of 64 bits nor a script".to_owned()));
+        return Ok(Answer::Cannot(
+            "it is neither an ELF file of 64 bits nor a script that begins with #!".to_owned(),
+        ));
     };
     Ok(why_not_elf(&elf).map_or(Answer::Can, Answer::Cannot))
 }

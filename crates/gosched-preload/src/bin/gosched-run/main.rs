@@ -101,7 +101,7 @@ fn library() -> Result<PathBuf, String> {
     let folder = here.parent().unwrap_or(Path::new("/"));
     let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
     let found = places.iter().find(|place| place.exists());
-    let found = found.ok_or_else(|| format!("{NAME} is missing in {}", folder.display()))?;
+    let found = found.ok_or_else(|| format!("{NAME} is missing in {} and ../lib", folder.display()))?;
     // The dynamic linker splits the list there.
     if found.as_os_str().as_encoded_bytes().iter().any(|byte| b": ".contains(byte)) {
         return Err(format!("the path {} has a space or a colon", found.display()));

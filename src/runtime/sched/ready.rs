@@ -1,5 +1,5 @@
 //! Making goroutines runnable, new ones and those that wait: [`enqueue`], the last step of Go's
-//! `newproc`; and Go's `goready`, `ready` and `injectglist`.
+//! `newproc`; Go's `goready`, `ready` and `injectglist`; and [`ready_last`].
 
 use std::sync::atomic::Ordering;
 
@@ -72,6 +72,27 @@ pub(in crate::runtime) fn ready_on(mp: Option<&'static M>, gp: &'static G, next:
             injectglist(&list);
         }
     }
+}
+
+/// Makes the `n` waiting G's of `q` runnable, and empties `q`. They go to the end of the global
+/// queue, behind all that are runnable.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn ready_last(q: &GQueue, n: i32) {
+    q.each(|gp| {
+        tsan::release(gp);
+        casgstatus(gp, GWAITING, GRUNNABLE);
+        trace(|| Event::GoUnpark(gp));
+    });
+    let mp = acquirem();
+    if mp.is_some_and(|mp| mp.p().is_some()) {
+        lock(&sched().lock);
+        globrunqputbatch(q, n);
+        unlock(&sched().lock);
+        wake_or_owe(mp);
+    } else {
+        inject_runnable(q, n);
+    }
+    releasem(mp);
 }
 
 /// Makes the waiting G's of `list` runnable, and empties it. With a P, one G for each idle P goes

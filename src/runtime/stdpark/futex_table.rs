@@ -26,6 +26,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::runtime::base::os::futexwakeup;
 use crate::runtime::data::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Cell, Ordering, fence};
+use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason, sched};
 use crate::runtime::explore::clock::now;
 use crate::runtime::lock::mutex::lock_ranked;
@@ -35,7 +36,7 @@ use crate::runtime::m::checkdead::counted;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
 use crate::runtime::sched::abort::until_aborted;
 use crate::runtime::sched::park::goparkunlock;
-use crate::runtime::sched::ready::goready;
+use crate::runtime::sched::ready::{goready, ready_last};
 use crate::runtime::stdpark::{BUCKET_BITS, PLACES};
 use crate::runtime::time::fire::{Limit, with_limit};
 
@@ -210,14 +211,24 @@ impl Taken {
         self.n += 1;
     }
 
-    /// Wakes those that are asleep, and returns the number of all.
-    fn wake(self) -> u32 {
+    /// Wakes those that are asleep, and returns the number of all. `asked` is how many the caller
+    /// wanted to wake.
+    ///
+    /// After a wake of one, the goroutine runs next. After a wake of several, the goroutines come
+    /// behind all that are ready. Goroutines that want a lock may wake all others and wait again:
+    /// if they came before the lock's owner, which is ready, they would keep it out.
+    fn wake(self, asked: u32) -> u32 {
+        let (behind, mut n) = (GQueue::default(), 0);
         let mut at = self.first;
-        // SAFETY: as in push. From goready, or the store, on the waiter may be gone.
+        // SAFETY: as in push. From ready_last, goready, or the store, on the waiter may be gone.
         while let Some(waiter) = unsafe { at.as_ref() } {
             at = waiter.next.get();
             match waiter.gp {
-                Some(gp) => goready(gp),
+                Some(gp) if asked == 1 => goready(gp),
+                Some(gp) => {
+                    behind.push_back(gp);
+                    n += 1;
+                }
                 None => {
                     let woken = ptr::from_ref(&waiter.woken);
                     waiter.woken.store(1, Ordering::Release);
@@ -225,6 +236,9 @@ impl Taken {
                     futexwakeup(unsafe { &*woken }, 1);
                 }
             }
+        }
+        if n != 0 {
+            ready_last(&behind, n);
         }
         self.n
     }
@@ -386,7 +400,7 @@ pub(super) fn wake(addr: usize, n: u32, bits: u32) -> u32 {
     bucket.lock();
     let taken = bucket.take(n, |waiter| waiter.addr.get() == addr && waiter.bits & bits != 0);
     bucket.unlock();
-    taken.wake()
+    taken.wake(n)
 }
 
 /// Whether a wake at `addr` might find a goroutine.
@@ -404,7 +418,7 @@ fn wake_all() {
         bucket.lock();
         let taken = bucket.take(u32::MAX, |_| true);
         bucket.unlock();
-        taken.wake();
+        taken.wake(u32::MAX);
     }
 }
 
@@ -450,7 +464,7 @@ pub(super) unsafe fn requeue(
         second.unlock();
     }
     first.unlock();
-    done.map(|(taken, moved)| (taken.wake(), moved))
+    done.map(|(taken, moved)| (taken.wake(n), moved))
 }
 
 /// Calls `f`, in which this thread waits in the kernel at the word at `addr`.

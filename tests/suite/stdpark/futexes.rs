@@ -20,6 +20,7 @@ use crate::harness::{Test, tests};
 tests! {
     a_word_that_has_another_value
     each_wake_is_counted
+    those_that_wake_all_let_others_run
     bits_say_who_is_meant
     some_are_moved
     who_was_moved_is_found
@@ -138,6 +139,32 @@ fn each_wake_is_counted(test: Test) {
         assert_eq!(wake(WAKE, &WORD, 1), 0);
         all_woken(handles);
     });
+}
+
+/// Two goroutines wake each other by wakes of all, and a third is ready. InnoDB's latches do that
+/// while a latch's owner waits for its turn.
+fn those_that_wake_all_let_others_run(test: Test) {
+    static WORD: AtomicU32 = AtomicU32::new(0);
+    static WAKES: AtomicU32 = AtomicU32::new(0);
+    let process = test.process(|| {
+        run_live(|| {
+            let wake_and_wait = || {
+                while WORD.load(Ordering::Relaxed) == 0 {
+                    WAKES.fetch_add(1, Ordering::Relaxed);
+                    wake(WAKE, &WORD, i32::MAX as u32);
+                    _ = wait(&WORD, 0);
+                }
+                wake(WAKE, &WORD, i32::MAX as u32);
+            };
+            let first = go(wake_and_wait);
+            let owner = go(|| WORD.store(1, Ordering::Relaxed));
+            let second = go(wake_and_wait);
+            [first, owner, second].map(JoinHandle::join).into_iter().for_each(Result::unwrap);
+        });
+        // A time slice has many more. The global queue gets its turn in less.
+        assert!(WAKES.load(Ordering::Relaxed) < 200, "{WAKES:?}");
+    });
+    process.env("GOMAXPROCS", "1").end().with("exit status: 0");
 }
 
 fn bits_say_who_is_meant(test: Test) {

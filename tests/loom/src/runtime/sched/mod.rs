@@ -154,7 +154,7 @@ pub(crate) mod schedule {
 
 /// Goroutines from the network, which no model has; and goroutines that have waited.
 pub(crate) mod ready {
-    use crate::runtime::data::gqueue::GList;
+    use crate::runtime::data::gqueue::{GList, GQueue};
     use crate::runtime::data::runtime2::{G, WaitReason};
     use crate::runtime::sched::park::READY;
 
@@ -165,6 +165,13 @@ pub(crate) mod ready {
         let ready = READY.with(|ready| ready.of(gp));
         assert!(!std::mem::replace(&mut *ready.0.lock().unwrap(), true), "made ready twice");
         ready.1.notify_one();
+    }
+
+    /// The models have no queues, so no goroutine is the last.
+    pub(crate) fn ready_last(q: &GQueue, _n: i32) {
+        while let Some(gp) = q.pop() {
+            goready(gp);
+        }
     }
 
     /// No model looks for the goroutines of a list.

@@ -287,7 +287,8 @@ pub(crate) unsafe fn selectgo1(scases: &[Scase], order: &mut [u16], nsends: usiz
 ///
 /// # Safety
 /// As [`sellock`].
-#[inline(always)]
+// A call here keeps the frame of an unoptimised select small.
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) unsafe fn begin_select<'a>(
     scases: &[Scase],
     order: &'a mut [u16],

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::hint;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use gosched::capi::*;
 use gosched::{proc, run};
@@ -156,6 +156,33 @@ unsafe fn select_of_two() {
     unsafe { gosched_select([case; 2].as_ptr(), 1, 1, true) };
 }
 
+/// Receives from a goroutine that waits to send.
+unsafe fn select_of_a_sender() {
+    static SENT: AtomicBool = AtomicBool::new(false);
+
+    unsafe extern "C" fn sends(chan: *mut c_void) {
+        let value = 1u64;
+        // SAFETY: a value of the channel's size; the channel stays until this has sent.
+        unsafe { gosched_chan_send(chan.cast(), (&raw const value).cast()) };
+        SENT.store(true, Ordering::Release);
+    }
+
+    let (mut chan, mut value) = (ptr::null_mut(), 0u64);
+    // SAFETY: a place for a value of the channel's size. Nobody uses the channel afterwards.
+    unsafe {
+        assert_eq!(gosched_chan_make(size_of::<u64>(), 0, &mut chan), 0);
+        gosched_newproc(Some(sends), chan.cast());
+        let case = Case { chan, elem: (&raw mut value).cast() };
+        while gosched_select(&case, 0, 1, false).result != OpResult::Done {
+            gosched_yield();
+        }
+        while !SENT.load(Ordering::Acquire) {
+            gosched_yield();
+        }
+        gosched_chan_free(chan);
+    }
+}
+
 unsafe fn select_of_many() {
     // SAFETY: places for values of the channel's size.
     let selected = unsafe { gosched_select(MANY_CASES.load(Ordering::Relaxed), 0, MANY, true) };
@@ -248,9 +275,9 @@ macro_rules! functions {
     ($($f:ident)*) => { [$(painted::Case::new(stringify!($f), $f)),*] };
 }
 
-static FUNCTIONS: [painted::Case; 17] = functions! {
+static FUNCTIONS: [painted::Case; 18] = functions! {
     run_within make_goroutines let_others_run park ready block_and_sleep set_limits make_and_free send receive
-    look_and_close select_of_two select_of_many
+    look_and_close select_of_two select_of_a_sender select_of_many
     change_state look_at_all stop_and_start register_and_take_back
 };
 

@@ -17,7 +17,7 @@ use crate::runtime::sched::mstart::guest;
 use crate::runtime::sema::join::wait_for_end_limited;
 use crate::runtime::stdpark::gate::may_park;
 use crate::runtime::threads::cancel::cancellation_point;
-use crate::runtime::threads::record::{Whose, is_this_goroutine, record_of, this_thread, whose};
+use crate::runtime::threads::record::{Whose, is_gone, is_this_goroutine, record_of, this_thread, whose};
 use crate::runtime::time::fire::Limit;
 
 /// Until when a join waits.
@@ -56,7 +56,7 @@ pub(super) unsafe fn join(
     point("join");
     let record = record_of(gp);
     if !record.begin_join() {
-        return Some(libc::EINVAL);
+        return Some(not_joinable(gp));
     }
     wait_for_end(gp, until);
     if !ended(gp) {
@@ -84,10 +84,15 @@ pub(super) fn detach(thread: pthread_t) -> Option<c_int> {
         Whose::Thread(gp) => gp,
     };
     if !record_of(gp).begin_detach() {
-        return Some(libc::EINVAL);
+        return Some(not_joinable(gp));
     }
     drop_handle(gp, || ());
     Some(0)
+}
+
+/// Returns the error for a thread that can be neither joined nor detached.
+fn not_joinable(gp: &G) -> c_int {
+    if is_gone(gp) { libc::ESRCH } else { libc::EINVAL }
 }
 
 /// Waits until `gp` has ended, at most until the time. The caller has its handle.

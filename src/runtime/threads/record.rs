@@ -13,7 +13,9 @@ use libc::pthread_t;
 
 use crate::runtime::arch::getg;
 use crate::runtime::data::ext::IS_THREAD;
-use crate::runtime::data::runtime2::{G, M};
+use crate::runtime::data::runtime2::{G, GDEAD, M};
+use crate::runtime::g::status::readgstatus;
+use crate::runtime::sched::goexit::has_no_handle;
 use crate::runtime::threads::create::thread_main;
 use crate::runtime::tls::g_of_thread;
 
@@ -100,6 +102,11 @@ pub(super) fn whose(thread: pthread_t) -> Whose {
 /// Whether `gp` was made as a thread.
 fn is_thread(gp: &G) -> bool {
     gp.startpc.get() == thread_main as *const () as usize
+}
+
+/// Whether `gp` has ended, and can't be joined any more.
+pub(super) fn is_gone(gp: &G) -> bool {
+    readgstatus(gp) == GDEAD && has_no_handle(gp)
 }
 
 /// Returns the record of `gp`, which was made as a thread.

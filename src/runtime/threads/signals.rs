@@ -12,10 +12,8 @@ use std::sync::atomic::Ordering;
 use libc::{pthread_t, siginfo_t, sigval};
 
 use crate::runtime::arch::raw;
-use crate::runtime::data::runtime2::{G, GDEAD};
-use crate::runtime::g::status::readgstatus;
 use crate::runtime::sched::abort::while_it_stays;
-use crate::runtime::sched::goexit::has_no_handle;
+use crate::runtime::threads::record;
 use crate::runtime::tls::g_of_thread;
 
 /// The C library uses these two itself, and sends none of them.
@@ -91,17 +89,12 @@ fn send(thread: pthread_t, signal: c_int, by: impl Fn(Option<usize>) -> isize) -
     // Sent only now: the caller may get the signal, and a handler may wake the goroutine.
     let result = match runs_on.get() {
         // It has ended. As long as it can be joined, that is no error.
-        None => return Some(if is_gone(gp) { libc::ESRCH } else { 0 }),
+        None => return Some(if record::is_gone(gp) { libc::ESRCH } else { 0 }),
         Some(tid) => by(tid),
     };
     // The thread may have ended.
     let ended = runs_on.get().is_some_and(|tid| tid.is_some()) && result == -libc::ESRCH as isize;
     Some(-(if ended { by(None) } else { result }) as c_int)
-}
-
-/// Whether the goroutine has ended, and can't be joined any more.
-fn is_gone(gp: &G) -> bool {
-    readgstatus(gp) == GDEAD && has_no_handle(gp)
 }
 
 /// Returns the id of the process.

@@ -214,6 +214,11 @@ int misuse(void) {
     NEED(pthread_detach(thread) == 0);
     NEED(pthread_detach(thread) == EINVAL);
     NEED(pthread_join(thread, NULL) == EINVAL);
+    // It has ended, and was joined.
+    NEED(pthread_create(&other, NULL, returns, NULL) == 0);
+    NEED(pthread_join(other, NULL) == 0);
+    NEED(pthread_join(other, NULL) == ESRCH);
+    NEED(pthread_detach(other) == ESRCH);
     // Of two that join a thread, one gets an error.
     static pthread_t joined;
     NEED(pthread_create(&joined, NULL, waits, &flag) == 0);

@@ -101,9 +101,8 @@ fn the_default_size_of_stacks_can_be_set() {
         command.arg(&program).env("GOSCHED_PRELOAD_STACK_SIZE", value);
         text_of(&output_of(&mut command)).0.trim().parse::<usize>().unwrap()
     };
-    // The size contains the thread-locals.
-    assert!((200_000..=262_144).contains(&size_with("262144")));
-    assert!((1_000_000..=1_048_576).contains(&size_with("1048576")));
+    assert!((262_144..266_240).contains(&size_with("262144")));
+    assert!((1_048_576..1_052_672).contains(&size_with("1048576")));
 }
 
 #[test]

@@ -136,7 +136,8 @@ pub(super) unsafe fn getattr(thread: pthread_t, attr: *mut pthread_attr_t) -> Op
         Whose::Goroutine(gp) => (gp, true),
         Whose::Thread(gp) => (gp, record_of(gp).is_detached()),
     };
-    let stack = home_stack(gp);
+    // As the C library counts it, the thread-locals above the stack are a part of it.
+    let (lo, hi) = (home_stack(gp).lo, gp.as_ptr().addr());
     // SAFETY: a place for attributes, as the caller says; they are initialised first.
     unsafe {
         match libc::pthread_attr_init(attr) {
@@ -146,7 +147,7 @@ pub(super) unsafe fn getattr(thread: pthread_t, attr: *mut pthread_attr_t) -> Op
         let state = if detached { libc::PTHREAD_CREATE_DETACHED } else { libc::PTHREAD_CREATE_JOINABLE };
         libc::pthread_attr_setdetachstate(attr, state);
         libc::pthread_attr_setguardsize(attr, page_size());
-        Some(pthread_attr_setstack(attr, stack.lo, stack.hi - stack.lo))
+        Some(pthread_attr_setstack(attr, lo, hi - lo))
     }
 }
 

@@ -241,8 +241,7 @@ static void *has_stack(void *size) {
     OWN_NEED(pthread_attr_getstack(&attr, &lo, &has) == 0);
     OWN_NEED(pthread_attr_getguardsize(&attr, &guard) == 0 && guard > 0);
     OWN_NEED((char *)&attr >= (char *)lo && (char *)&attr < (char *)lo + has);
-    // The thread-locals take a part of it, as they do of a thread's.
-    OWN_NEED(has > (size_t)(intptr_t)size / 2);
+    OWN_NEED(has >= (size_t)(intptr_t)size);
     pthread_attr_destroy(&attr);
     return NULL;
 }

@@ -51,6 +51,7 @@ same! {
     many 0
     old_conditions 0
     own_malloc 0
+    policy 0
     quick_exit 44
     robust 0
     signals 0

@@ -13,6 +13,7 @@ use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::sigmask::mask_of_set;
 use crate::runtime::mem::home::home_stack;
 use crate::runtime::threads::record::{Whose, record_of, whose};
+use crate::runtime::threads::scheduling::has_policy;
 use crate::runtime::tls::g_of_thread;
 
 // `libc` has none of these.
@@ -83,8 +84,11 @@ impl Wanted {
         }
         // The C library keeps the upper end of the stack, which is null if there is none.
         let has_stack = lo.wrapping_add(size) != 0;
-        let is_scheduled =
-            inherit == PTHREAD_EXPLICIT_SCHED && (policy != libc::SCHED_OTHER || param.sched_priority != 0);
+        let is_scheduled = if inherit == PTHREAD_EXPLICIT_SCHED {
+            policy != libc::SCHED_OTHER || param.sched_priority != 0
+        } else {
+            has_policy()
+        };
         // SAFETY: as above.
         let is_bound = unsafe { has_processors(attr) };
         let detached = detached == libc::PTHREAD_CREATE_DETACHED;

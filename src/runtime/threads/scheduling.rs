@@ -4,19 +4,25 @@
 //! locked to its thread first, as [`lock_os_thread`](crate::lock_os_thread) does. It can't be
 //! unlocked, and its thread ends with it. Another goroutine can be given processors only once it is
 //! locked.
+//!
+//! A new thread inherits its maker's policy. So a maker with a policy other than the usual one
+//! makes a thread of the system.
 
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{clockid_t, cpu_set_t, pthread_t, sched_param};
 
 use crate::runtime::base::os::thread_clock;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::m::lockosthread::{lock_os_thread, unlock_os_thread};
-use crate::runtime::threads::record::is_this_goroutine;
+use crate::runtime::threads::record::{is_this_goroutine, this_goroutine};
 use crate::runtime::tls::g_of_thread;
+
+/// Whether the program has given a thread another policy than the usual one.
+static POLICIES: AtomicBool = AtomicBool::new(false);
 
 /// The thread of a goroutine, as the kernel knows it.
 enum Thread {
@@ -111,14 +117,31 @@ pub(super) unsafe fn set_sched_param(
     policy: c_int,
     param: *const sched_param,
 ) -> Option<c_int> {
-    let thread = Thread::of(thread)?;
     // SAFETY: as the caller says.
     let is_usual = unsafe { policy == libc::SCHED_OTHER && (*param).sched_priority == 0 };
+    if !is_usual {
+        POLICIES.store(true, Ordering::Relaxed);
+    }
+    let thread = Thread::of(thread)?;
     if is_usual && matches!(thread, Thread::Own { locked: false } | Thread::None) {
         return Some(0);
     }
     // SAFETY: as the caller says.
     Some(thread.change(|tid| unsafe { libc::sched_setscheduler(tid, policy, param) }))
+}
+
+/// Whether the caller has a policy other than the usual one, which a thread that it makes inherits.
+/// A policy that other processes have given it doesn't count, unless the program gives policies.
+pub(super) fn has_policy() -> bool {
+    if !POLICIES.load(Ordering::Relaxed) {
+        return false;
+    }
+    let thread = match this_goroutine() {
+        Some((gp, _)) if gp.lockedm.get().is_none() => Thread::None,
+        Some(_) => Thread::Own { locked: true },
+        None => Thread::Own { locked: false },
+    };
+    policy_of(thread).is_ok_and(|(policy, _)| policy != libc::SCHED_OTHER)
 }
 
 /// `pthread_setschedprio` of a goroutine; none for a thread of the system.

@@ -8,8 +8,8 @@
 //! While the thread has cancellation disabled, a shield holds the abort back, and so it does once
 //! the thread ends.
 //!
-//! The type *asynchronous* is only heeded where the thread itself calls a function of this file. A
-//! loop without a cancellation point isn't interrupted.
+//! The type *asynchronous* is only heeded where the thread itself calls a function of this file, or
+//! waits for a mutex. A loop without a cancellation point isn't interrupted.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -63,6 +63,15 @@ pub(super) unsafe fn cancel(thread: pthread_t) -> Option<c_int> {
         unsafe { end_if_asynchronous(gp) };
     }
     Some(0)
+}
+
+/// Whether the running thread, if it is a goroutine, ends anywhere when it is canceled.
+#[cold]
+#[inline(never)]
+pub(super) fn ends_anywhere() -> bool {
+    this_thread().is_some_and(|gp| {
+        record_of(gp).cancel.load(Ordering::Relaxed) & (ASYNCHRONOUS | DISABLED | ENDS) == ASYNCHRONOUS
+    })
 }
 
 /// Whether the running thread is to end at a cancellation point.

@@ -552,7 +552,14 @@ static void tests(void) {
     }
 }
 
-static void (*const canceled_in[])(void) = {sleeps, reads, polls, joins_long, waits_for_child, tests};
+static void locks_again(void) {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+}
+
+static void (*const canceled_in[])(void) = {sleeps, reads, polls, joins_long, waits_for_child, tests, locks_again};
 static atomic_int begun;
 
 static void *is_canceled(void *wait) {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use libc::pthread_mutex_t;
 
 use crate::runtime::stdpark::futex::{Deadline, wait_at_word, wait_in_kernel, wake_at_word};
+use crate::runtime::threads::cancel::{cancellation_point, ends_anywhere};
 use crate::runtime::threads::locks::{Limit, me, unseen, word};
 
 /// glibc's mutex.
@@ -80,25 +81,29 @@ impl Mutex {
         ptr::from_ref(&self.word).expose_provenance()
     }
 
-    /// Waits until this thread has the word.
-    fn lock_word(&self, limit: Option<&Deadline>) -> Result<(), c_int> {
+    /// Waits until this thread has the word. If `is_point`, fails with `ECANCELED` when the thread
+    /// was canceled.
+    fn lock_word(&self, limit: Option<&Deadline>, is_point: bool) -> Result<(), c_int> {
         word::lock_slowly(&self.word, |word, value| {
             let result = if unseen::may_be_released_by_glibc(self.addr()) {
                 wait_in_kernel(word, value, limit)
             } else {
-                wait_at_word(word, value, limit, false)
+                wait_at_word(word, value, limit, is_point)
             };
-            if result == -libc::ETIMEDOUT as isize { Err(libc::ETIMEDOUT) } else { Ok(()) }
+            match -result as c_int {
+                error @ (libc::ETIMEDOUT | libc::ECANCELED) => Err(error),
+                _ => Ok(()),
+            }
         })
     }
 
-    /// Locks it once more if this thread has it, or waits for it. Returns whether this is a new
-    /// user.
+    /// Locks it once more if this thread has it, or waits for it, at a cancellation point if
+    /// `is_point`. Returns whether this is a new user.
     ///
     /// # Safety
     /// The limit's time is one.
     #[inline(always)]
-    unsafe fn lock(&self, limit: Limit) -> Result<bool, c_int> {
+    unsafe fn lock(&self, limit: Limit, is_point: bool) -> Result<bool, c_int> {
         let kind = self.kind();
         if matches!(kind, RECURSIVE | CHECKED) && self.is_own() {
             if kind == CHECKED {
@@ -113,7 +118,7 @@ impl Mutex {
         if !word::try_lock(&self.word) {
             // SAFETY: as the caller says.
             let limit = unsafe { limit.deadline() }?;
-            self.lock_word(limit.as_ref())?;
+            self.lock_word(limit.as_ref(), is_point)?;
         }
         self.note_owner();
         if kind == RECURSIVE {
@@ -190,12 +195,15 @@ unsafe fn lock_or_wait(mutex: *mut pthread_mutex_t, limit: Limit) -> c_int {
     // SAFETY: as the caller says.
     unsafe {
         let this = Mutex::of(mutex);
-        match this.lock(limit) {
-            Ok(is_user) => {
-                Mutex::add(&this.users, is_user.into());
-                0
+        loop {
+            match this.lock(limit, ends_anywhere()) {
+                Ok(is_user) => {
+                    Mutex::add(&this.users, is_user.into());
+                    return 0;
+                }
+                Err(libc::ECANCELED) => cancellation_point(),
+                Err(error) => return error,
             }
-            Err(error) => error,
         }
     }
 }
@@ -241,7 +249,7 @@ pub(super) unsafe fn unlock_for_wait(mutex: *mut pthread_mutex_t) -> c_int {
 /// As [`lock`].
 pub(super) unsafe fn lock_after_wait(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: as in lock.
-    unsafe { Mutex::of(mutex).lock(Limit::NONE) }.err().unwrap_or(0)
+    unsafe { Mutex::of(mutex).lock(Limit::NONE, false) }.err().unwrap_or(0)
 }
 
 /// Makes those that wait for the mutex look anew how to wait.

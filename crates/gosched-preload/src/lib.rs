@@ -108,7 +108,7 @@ fn prepare() {
     if let Some(size) = settings.stack_size {
         set_default_stack_size(size);
     }
-    // A program in which all threads wait may be one that waits for a signal.
+    // A program in which all threads wait may be one that another process ends.
     gosched::set_deadlock_mode(gosched::DeadlockMode::Off);
     if let Err(error) = gosched::make_threads_goroutines() {
         eprintln!("gosched-preload: the threads of {} are threads: {error}", names[0]);

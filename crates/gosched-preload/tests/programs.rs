@@ -107,6 +107,21 @@ fn the_default_size_of_stacks_can_be_set() {
 }
 
 #[test]
+fn a_program_whose_threads_all_wait_is_ended_from_outside() {
+    let program = compile("all_wait");
+    let output_with = |settings: &str, arguments: &[&str]| {
+        let mut command = gosched_run();
+        command.arg(&program).args(arguments).env("GODEBUG", settings);
+        text_of(&output_of(&mut command))
+    };
+    let ended = ("was ended\n".to_owned(), String::new());
+    assert_eq!(output_with("period=1", &[]), ended);
+    let (output, report) = output_with("period=1,deadlock=fatal", &["for ever"]);
+    assert_eq!(output, "has ended itself\n");
+    assert!(report.contains("all goroutines are asleep - deadlock!"), "{report}");
+}
+
+#[test]
 fn functions_of_older_versions_are_not_called() {
     let program = compile("versions");
     let threads = output_of(&mut Command::new(&program));

@@ -110,10 +110,24 @@ pub(in crate::runtime) fn container_maxprocs_off() -> bool {
     CONTAINER_MAXPROCS.get() == 0
 }
 
-/// Returns the environment's setting of [`DeadlockMode`](crate::DeadlockMode), as a number: the
-/// action when goroutines seem to wait for each other.
-pub(in crate::runtime) fn deadlock() -> Option<i32> {
-    Some(DEADLOCK.get()).filter(|value| *value != NOT_SAID)
+/// The program's setting of [`DeadlockMode`](crate::DeadlockMode), as a number: at first `report`.
+static DEADLOCK_MODE: AtomicI32 = AtomicI32::new(1);
+
+/// Returns the [`DeadlockMode`](crate::DeadlockMode) as a number: the action when goroutines seem
+/// to wait for each other.
+pub(in crate::runtime) fn deadlock_mode() -> i32 {
+    let by_environment = Some(DEADLOCK.get()).filter(|value| *value != NOT_SAID);
+    by_environment.unwrap_or_else(|| DEADLOCK_MODE.load(Ordering::Relaxed))
+}
+
+/// Sets [`deadlock_mode`]. The environment overrides it.
+pub(in crate::runtime) fn set_deadlock_mode(mode: i32) {
+    DEADLOCK_MODE.store(mode, Ordering::Relaxed);
+}
+
+/// Whether nothing happens when goroutines wait for each other.
+pub(in crate::runtime) fn deadlock_off() -> bool {
+    deadlock_mode() == 0
 }
 
 /// Whether a goroutine that keeps its P from others, in code where it can't be stopped, loses it.

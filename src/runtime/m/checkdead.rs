@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::runtime::base::debug::deadlock_off;
 use crate::runtime::base::fatal::{fatal, panicking, throw};
 use crate::runtime::base::os::thread_count;
 use crate::runtime::base::print::eprintln;
@@ -44,10 +45,11 @@ pub(in crate::runtime) fn counted<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Ends the process if no M runs, goroutines wait, there is no timer, and no thread that isn't ours
-/// could wake one of them. `sched.lock` is held. Go's `checkdead`.
+/// could wake one of them, unless the program doesn't want that. `sched.lock` is held. Go's
+/// `checkdead`.
 pub(in crate::runtime) fn checkdead() {
     assert_lock_held(&sched().lock);
-    if panicking() {
+    if panicking() || deadlock_off() {
         return;
     }
     let run = running();

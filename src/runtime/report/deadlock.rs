@@ -6,10 +6,10 @@
 use std::io;
 #[cfg(feature = "tokio")]
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::runtime::base::debug::deadlock;
+use crate::runtime::base::debug::{deadlock_mode, deadlock_off, set_deadlock_mode as set_mode};
 use crate::runtime::base::fatal::{fatal, say_last_words};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::report::dump::dump_goroutines;
@@ -22,7 +22,8 @@ use crate::runtime::report::dump::dump_goroutines;
 /// signal. No other thread is inside a call of this crate except to wait there, and a
 /// [`run`](crate::run) waits for its main goroutine.
 ///
-/// If no other thread could wake a goroutine, a deadlock is certain, and fatal in each mode.
+/// If no other thread could wake a goroutine, a deadlock is certain, and fatal in each mode but
+/// `Off`.
 ///
 /// ```
 /// use gosched::DeadlockMode;
@@ -38,8 +39,8 @@ use crate::runtime::report::dump::dump_goroutines;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeadlockMode {
-    /// Nothing happens. For a program whose own threads wake its goroutines, and may take their
-    /// time.
+    /// Nothing happens, even if the deadlock is certain. For a program whose own threads wake its
+    /// goroutines, and may take their time, or that waits until another process ends it.
     Off,
     /// A message with every goroutine's stack is written to stderr, once in the life of the
     /// process.
@@ -48,9 +49,6 @@ pub enum DeadlockMode {
     /// The process ends with Go's message and status 2, as in a deadlock that is certain.
     Fatal,
 }
-
-/// The mode that the program has set.
-static MODE: AtomicI32 = AtomicI32::new(DeadlockMode::Report as i32);
 
 /// Whether the message was written.
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -65,7 +63,7 @@ static SAID: AtomicBool = AtomicBool::new(false);
 /// gosched::run(|| assert_eq!(gosched::go(|| 42).join().unwrap(), 42));
 /// ```
 pub fn set_deadlock_mode(mode: DeadlockMode) {
-    MODE.store(mode as i32, Ordering::Relaxed);
+    set_mode(mode as i32);
 }
 
 /// Returns whether something besides goroutines is at work that may wake a goroutine.
@@ -85,17 +83,13 @@ pub(in crate::runtime) fn may_report_deadlock() -> bool {
     if AT_WORK.get().is_some_and(|at_work| at_work()) {
         return false;
     }
-    mode() != DeadlockMode::Off as i32 && !SAID.load(Ordering::Relaxed)
-}
-
-fn mode() -> i32 {
-    deadlock().unwrap_or_else(|| MODE.load(Ordering::Relaxed))
+    !deadlock_off() && !SAID.load(Ordering::Relaxed)
 }
 
 /// Reports the deadlock, or ends the process. `why` is Go's message. On sysmon's thread.
 #[cold]
 pub(in crate::runtime) fn report_deadlock(why: &str) {
-    if mode() >= DeadlockMode::Fatal as i32 {
+    if deadlock_mode() >= DeadlockMode::Fatal as i32 {
         fatal(why);
     }
     SAID.store(true, Ordering::Relaxed);

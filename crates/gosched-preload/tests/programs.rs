@@ -55,6 +55,7 @@ same! {
     quick_exit 44
     robust 0
     signals 0
+    signals_at_locks 0
     thread_exits_process 43
 }
 

@@ -21,6 +21,7 @@ use crate::runtime::threads::attributes::Wanted;
 use crate::runtime::threads::cancel::{end_cancellation, forget_cancellation};
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::record::{Record, Start, record_of};
+use crate::runtime::threads::signals::handle_what_was_left;
 use crate::runtime::tls::{number_thread, thread_of_g};
 
 unsafe extern "C" {
@@ -94,6 +95,7 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
     // SAFETY: new_thread has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
     let record = record_of(gp);
+    handle_what_was_left(record);
     // SAFETY: the program has passed this function to `pthread_create`, with its argument.
     let result = unsafe { gosched_call_thread(&record.start, record.result.as_ptr()) };
     record.result.set(result);

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use libc::pthread_t;
 
@@ -17,6 +17,7 @@ use crate::runtime::data::runtime2::{G, GDEAD, M};
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::sched::goexit::has_no_handle;
 use crate::runtime::threads::create::thread_main;
+use crate::runtime::threads::signals::Signals;
 use crate::runtime::tls::g_of_thread;
 
 /// The function of a thread, and its argument.
@@ -37,7 +38,14 @@ pub(super) struct Record {
     state: AtomicU8,
     /// How far its cancellation is: `cancel.rs`.
     pub(super) cancel: AtomicU8,
+    /// Signals that it handles when it begins, or when its wait for a lock ends.
+    pub(super) signals: Signals,
+    /// The address at which it waits for a lock; [`BEGINS`], or 0 if it doesn't wait.
+    pub(super) waits_at: AtomicUsize,
 }
+
+/// In [`Record::waits_at`]: the thread hasn't begun.
+pub(super) const BEGINS: usize = 1;
 
 /// The thread may be joined or detached.
 const JOINABLE: u8 = 0;
@@ -49,8 +57,14 @@ const DETACHED: u8 = 2;
 impl Record {
     pub(super) fn new(start: Start, detached: bool) -> Self {
         let state = if detached { DETACHED } else { JOINABLE };
-        let (result, cancel) = (Cell::new(ptr::null_mut()), AtomicU8::new(0));
-        Record { start, result, state: AtomicU8::new(state), cancel }
+        Record {
+            start,
+            result: Cell::new(ptr::null_mut()),
+            state: AtomicU8::new(state),
+            cancel: AtomicU8::new(0),
+            signals: Signals::none(),
+            waits_at: AtomicUsize::new(BEGINS),
+        }
     }
 
     /// Takes the handle of the thread, to join it. Returns whether the caller has it now.

@@ -1,19 +1,27 @@
 //! Signals that are sent to a thread which is a goroutine.
 //!
-//! A goroutine that runs gets the signal on its M's thread. One that waits has no thread, so the
-//! process gets the signal, and a thread that doesn't block it handles it. So a handler can't tell
-//! from its thread for whom the signal is.
+//! A goroutine that runs gets the signal on its M's thread. One that hasn't begun sends it to the
+//! thread on which it begins. One that waits for a lock is woken, sends the signal to the thread
+//! that it then has, and waits again ([`handling_signals`]). One that waits for anything else has
+//! no thread, so the process gets the signal, and a thread that doesn't block it handles it. So
+//! there a handler can't tell from its thread for whom the signal is.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::mem;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use libc::{pthread_t, siginfo_t, sigval};
 
 use crate::runtime::arch::raw;
+use crate::runtime::arch::syscall::keeping_errno;
+use crate::runtime::m::sigmask::{Change, change_mask};
 use crate::runtime::sched::abort::while_it_stays;
-use crate::runtime::threads::record;
+use crate::runtime::stdpark::futex::wake_queued;
+use crate::runtime::stdpark::futex_table::ANY_BIT;
+use crate::runtime::threads::record::{
+    BEGINS, Record, Whose, is_gone, record_of, this_goroutine, this_thread, whose,
+};
 use crate::runtime::tls::g_of_thread;
 
 /// The C library uses these two itself, and sends none of them.
@@ -31,11 +39,117 @@ pub(super) fn kill(thread: pthread_t, signal: c_int) -> Option<c_int> {
     send(thread, signal, |tid| {
         let call = match tid {
             Some(tid) => (libc::SYS_tgkill, [pid(), tid, number, 0, 0, 0]),
+            None if signal != 0 && leave_to_thread(thread, signal) => return 0,
             None => (libc::SYS_kill, [pid(), number, 0, 0, 0, 0]),
         };
         // SAFETY: no memory is passed.
         unsafe { raw(call.0, call.1) }
     })
+}
+
+/// Signals that were left to a thread. Each one comes as often as it was sent.
+pub(super) struct Signals {
+    /// How many there are. Changed after `by_number`.
+    all: AtomicU32,
+    by_number: [AtomicU16; SIGRTMAX as usize],
+}
+
+impl Signals {
+    pub(super) fn none() -> Self {
+        Signals { all: AtomicU32::new(0), by_number: [const { AtomicU16::new(0) }; SIGRTMAX as usize] }
+    }
+
+    fn add(&self, signal: c_int) {
+        self.by_number[signal as usize - 1].fetch_add(1, Ordering::SeqCst);
+        self.all.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Takes one of these signals back. Returns whether there was one.
+    fn remove(&self, signal: c_int) -> bool {
+        let less = |n: u16| n.checked_sub(1);
+        let number = &self.by_number[signal as usize - 1];
+        let removed = number.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
+        self.all.fetch_sub(removed.into(), Ordering::SeqCst);
+        removed
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.load(Ordering::SeqCst) == 0
+    }
+
+    /// Takes all, and calls `f` with each.
+    fn take(&self, f: impl Fn(c_int)) {
+        for (number, signal) in self.by_number.iter().zip(1..) {
+            let n = number.swap(0, Ordering::SeqCst);
+            self.all.fetch_sub(n.into(), Ordering::SeqCst);
+            (0..n).for_each(|_| f(signal));
+        }
+    }
+}
+
+/// Leaves `signal` to `thread`, if it begins, or waits for a lock. Returns whether it does.
+fn leave_to_thread(thread: pthread_t, signal: c_int) -> bool {
+    let Whose::Thread(gp) = whose(thread) else { return false };
+    let record = record_of(gp);
+    // SeqCst: either the thread sees the signal before it waits, or after the wait, or this sees
+    // that it doesn't wait.
+    record.signals.add(signal);
+    match record.waits_at.load(Ordering::SeqCst) {
+        // The thread may have handled it meanwhile.
+        0 => !record.signals.remove(signal),
+        BEGINS => true,
+        addr => {
+            wake_queued(addr, u32::MAX, ANY_BIT);
+            true
+        }
+    }
+}
+
+/// Calls `wait`, which waits for a lock at `addr`, and may end for nothing. Then handles the
+/// signals that the running thread has got meanwhile. If it has got one before the wait begins,
+/// calls `give_up` instead.
+pub(super) fn handling_signals<R>(addr: usize, wait: impl FnOnce() -> R, give_up: impl FnOnce() -> R) -> R {
+    let Some(gp) = this_thread() else { return wait() };
+    let record = record_of(gp);
+    // SeqCst: see leave_to_thread.
+    record.waits_at.store(addr, Ordering::SeqCst);
+    let result = if record.signals.is_empty() { wait() } else { give_up() };
+    handle_what_was_left(record);
+    result
+}
+
+/// Handles the signals that were left to the running thread, which begins, or has waited.
+pub(super) fn handle_what_was_left(record: &Record) {
+    // SeqCst: see leave_to_thread.
+    record.waits_at.store(0, Ordering::SeqCst);
+    if !record.signals.is_empty() {
+        handle(record);
+    }
+}
+
+/// Sends the signals that were left to the running thread to itself.
+#[cold]
+#[inline(never)]
+fn handle(record: &Record) {
+    let blocked = this_goroutine().map_or(0, |(gp, mp)| change_mask(gp, mp, Change::Nothing));
+    let process = pid();
+    record.signals.take(|signal| {
+        // A handler may fork. The child inherits no signals.
+        if pid() != process {
+            return;
+        }
+        let number = signal as usize;
+        // A signal that the thread blocks waits at the process, as the thread may change.
+        let call = if blocked >> (signal - 1) & 1 == 0 {
+            // SAFETY: no memory is passed.
+            let tid = unsafe { raw(libc::SYS_gettid, [0; 6]) } as usize;
+            (libc::SYS_tgkill, [process, tid, number, 0, 0, 0])
+        } else {
+            (libc::SYS_kill, [process, number, 0, 0, 0, 0])
+        };
+        // SAFETY: no memory is passed. A handler that runs now may be the program's.
+        keeping_errno(|| unsafe { raw(call.0, call.1) });
+    });
 }
 
 /// Sends `signal` with a value to `thread`, if it is a goroutine. Returns the result of
@@ -89,7 +203,7 @@ fn send(thread: pthread_t, signal: c_int, by: impl Fn(Option<usize>) -> isize) -
     // Sent only now: the caller may get the signal, and a handler may wake the goroutine.
     let result = match runs_on.get() {
         // It has ended. As long as it can be joined, that is no error.
-        None => return Some(if record::is_gone(gp) { libc::ESRCH } else { 0 }),
+        None => return Some(if is_gone(gp) { libc::ESRCH } else { 0 }),
         Some(tid) => by(tid),
     };
     // The thread may have ended.

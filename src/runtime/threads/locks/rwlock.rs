@@ -23,6 +23,7 @@ use crate::runtime::stdpark::futex::{Deadline, wake_queued};
 use crate::runtime::stdpark::gate::{barrier_after_change, may_park};
 use crate::runtime::stdpark::queued::{Queued, has_queued};
 use crate::runtime::threads::locks::{Limit, me};
+use crate::runtime::threads::signals::handling_signals;
 
 /// glibc's read-write lock.
 #[repr(C)]
@@ -195,7 +196,12 @@ unsafe fn wait_in_line(lock: *mut pthread_rwlock_t, how: How, until: Option<i64>
                 waiter.leave();
                 return result;
             }
-            if !waiter.sleep(until, false) {
+            let sleep = || waiter.sleep(until, false);
+            let give_up = || {
+                waiter.leave();
+                true
+            };
+            if !handling_signals(lock.expose_provenance(), sleep, give_up) {
                 return libc::ETIMEDOUT;
             }
             let result = try_lock(lock, how);

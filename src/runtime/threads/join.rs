@@ -90,9 +90,10 @@ pub(super) fn detach(thread: pthread_t) -> Option<c_int> {
     Some(0)
 }
 
-/// Returns the error for a thread that can be neither joined nor detached.
-fn not_joinable(gp: &G) -> c_int {
-    if is_gone(gp) { libc::ESRCH } else { libc::EINVAL }
+/// Returns the error for a thread that can be neither joined nor detached. As in the C library, it
+/// is another one for a thread that has ended and was joined.
+fn not_joinable(gp: &'static G) -> c_int {
+    if is_gone(gp) && !record_of(gp).is_detached() { libc::ESRCH } else { libc::EINVAL }
 }
 
 /// Waits until `gp` has ended, at most until the time. The caller has its handle.

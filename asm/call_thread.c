@@ -15,15 +15,22 @@ struct start {
     bool returns_int;
 };
 
+/* Handles the signals that have come for the thread. A handler may call pthread_exit. */
+__attribute__((visibility("hidden"))) void gosched_thread_begins(void);
+
 __attribute__((visibility("hidden"))) void *gosched_call_thread(const struct start *start,
-                                                                void *const volatile *result) {
+                                                                void *const volatile *result,
+                                                                bool *was_ended) {
     __pthread_unwind_buf_t place;
     void *returned;
 
     /* The registers of the caller are kept, and no signal mask. */
-    if (__sigsetjmp((struct __jmp_buf_tag *)(void *)place.__cancel_jmp_buf, 0))
+    if (__sigsetjmp((struct __jmp_buf_tag *)(void *)place.__cancel_jmp_buf, 0)) {
+        *was_ended = true;
         return *result;
+    }
     __pthread_register_cancel(&place);
+    gosched_thread_begins();
     if (start->returns_int)
         returned = (void *)(uintptr_t)((int (*)(void *))start->f)(start->arg);
     else

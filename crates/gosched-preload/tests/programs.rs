@@ -46,6 +46,7 @@ same! {
     dlopen 0
     exec 9
     joined_while_it_waits 0
+    leaves_handlers 0
     main_exits_thread 0
     main_returns 42
     many 0

@@ -225,7 +225,10 @@ pub(in crate::runtime) fn change_mask(gp: &'static G, mp: &'static M, change: Ch
         set_mask_of(gp, new);
         gp.ext.as_thread.set(gp.ext.as_thread.get() | COUNTED);
         more = POPULATION.change(counted.then_some(old), Some(new));
-        // Signals that are unblocked, and have come, are handled here.
+    }
+    // Also without a change: the kernel still blocks the signal of a handler that was left by
+    // longjmp. Signals that are unblocked, and have come, are handled here.
+    if !matches!(change, Change::Nothing) {
         set_mask_of_thread(mp, new & !NEVER);
     }
     drop(held);

@@ -11,7 +11,7 @@ use crate::runtime::data::ext::{IS_THREAD, Name, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::g::values::drop_locals;
 use crate::runtime::lock::foreign_locks;
-use crate::runtime::m::sigmask::{self, mask_to_inherit};
+use crate::runtime::m::sigmask::{self, Change, change_mask, mask_to_inherit};
 use crate::runtime::mem::sizes::{room_for, with_own_locals};
 use crate::runtime::sched::exploration::point;
 use crate::runtime::sched::goexit::{finish_goroutine, init_with_handle};
@@ -20,14 +20,14 @@ use crate::runtime::sched::ready::enqueue;
 use crate::runtime::threads::attributes::Wanted;
 use crate::runtime::threads::cancel::{end_cancellation, forget_cancellation};
 use crate::runtime::threads::live::live;
-use crate::runtime::threads::record::{Record, Start, record_of};
+use crate::runtime::threads::record::{Record, Start, record_of, this_goroutine, this_thread};
 use crate::runtime::threads::signals::handle_what_was_left;
 use crate::runtime::tls::{number_thread, thread_of_g};
 
 unsafe extern "C" {
     /// Calls the function of a thread and returns its result: `asm/call_thread.c`. If
     /// `pthread_exit` has ended the function, returns what is in `result` then.
-    fn gosched_call_thread(start: &Start, result: *const *mut c_void) -> *mut c_void;
+    fn gosched_call_thread(start: &Start, result: *const *mut c_void, was_ended: &mut bool) -> *mut c_void;
 }
 
 /// Makes a thread of a goroutine, and writes its `pthread_t` to `thread`. Returns the result of
@@ -95,10 +95,13 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
     // SAFETY: new_thread has set the argument to the G itself, and G's are never freed.
     let gp: &'static G = unsafe { &*gp.cast::<G>() };
     let record = record_of(gp);
-    handle_what_was_left(record);
+    let mut was_ended = false;
     // SAFETY: the program has passed this function to `pthread_create`, with its argument.
-    let result = unsafe { gosched_call_thread(&record.start, record.result.as_ptr()) };
+    let result = unsafe { gosched_call_thread(&record.start, record.result.as_ptr(), &mut was_ended) };
     record.result.set(result);
+    if was_ended {
+        leave_handlers();
+    }
     end_cancellation(gp);
     if !live() {
         end_in_child_of_fork(gp);
@@ -109,6 +112,25 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
     if uncount_thread() {
         // SAFETY: all code of the program's has ended, except what it wants to run at exit.
         unsafe { libc::exit(0) };
+    }
+}
+
+/// Called where the thread can be ended, before the program's function.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn gosched_thread_begins() {
+    if let Some(gp) = this_thread() {
+        handle_what_was_left(record_of(gp));
+    }
+}
+
+/// Gives this thread the goroutine's mask again. If a signal handler has ended the thread, the
+/// kernel still blocks the handler's signal.
+#[cold]
+#[inline(never)]
+fn leave_handlers() {
+    if let Some((gp, mp)) = this_goroutine() {
+        let mask = change_mask(gp, mp, Change::Nothing);
+        change_mask(gp, mp, Change::Set(mask));
     }
 }
 

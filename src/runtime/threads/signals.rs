@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::mem;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{pthread_t, siginfo_t, sigval};
 
@@ -30,6 +30,9 @@ const RESERVED: [c_int; 2] = [32, 33];
 /// The largest number of a signal.
 const SIGRTMAX: c_int = 64;
 
+/// The kernel's first real-time signal. The C library's own are real-time signals.
+const SIGRTMIN: c_int = 32;
+
 /// Sends `signal` to `thread`, if it is a goroutine. Returns the result of `pthread_kill`; none for
 /// a thread of the system.
 #[cold]
@@ -47,49 +50,43 @@ pub(super) fn kill(thread: pthread_t, signal: c_int) -> Option<c_int> {
     })
 }
 
-/// Signals that were left to a thread. Each one comes as often as it was sent.
-pub(super) struct Signals {
-    /// How many there are. Changed after `by_number`.
-    all: AtomicU32,
-    by_number: [AtomicU16; SIGRTMAX as usize],
-}
+/// Signals that were left to a thread, a bit each. One that is sent again meanwhile comes once, as
+/// from the kernel.
+pub(super) struct Signals(AtomicU32);
 
 impl Signals {
     pub(super) fn none() -> Self {
-        Signals { all: AtomicU32::new(0), by_number: [const { AtomicU16::new(0) }; SIGRTMAX as usize] }
+        Signals(AtomicU32::new(0))
     }
 
     fn add(&self, signal: c_int) {
-        self.by_number[signal as usize - 1].fetch_add(1, Ordering::SeqCst);
-        self.all.fetch_add(1, Ordering::SeqCst);
+        self.0.fetch_or(1 << (signal - 1), Ordering::SeqCst);
     }
 
-    /// Takes one of these signals back. Returns whether there was one.
+    /// Takes the signal back. Returns whether it was there.
     fn remove(&self, signal: c_int) -> bool {
-        let less = |n: u16| n.checked_sub(1);
-        let number = &self.by_number[signal as usize - 1];
-        let removed = number.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
-        self.all.fetch_sub(removed.into(), Ordering::SeqCst);
-        removed
+        let bit = 1 << (signal - 1);
+        self.0.fetch_and(!bit, Ordering::SeqCst) & bit != 0
     }
 
     fn is_empty(&self) -> bool {
-        self.all.load(Ordering::SeqCst) == 0
+        self.0.load(Ordering::SeqCst) == 0
     }
 
     /// Takes all, and calls `f` with each.
     fn take(&self, f: impl Fn(c_int)) {
-        for (number, signal) in self.by_number.iter().zip(1..) {
-            let n = number.swap(0, Ordering::SeqCst);
-            self.all.fetch_sub(n.into(), Ordering::SeqCst);
-            (0..n).for_each(|_| f(signal));
-        }
+        let all = self.0.swap(0, Ordering::SeqCst);
+        (1..SIGRTMIN).filter(|signal| all >> (signal - 1) & 1 != 0).for_each(f);
     }
 }
 
-/// Leaves `signal` to `thread`, if it begins, or waits for a lock. Returns whether it does.
+/// Leaves `signal` to `thread`, if it begins, or waits for a lock. Returns whether it does. Not a
+/// real-time signal, which must come as often as it was sent.
 fn leave_to_thread(thread: pthread_t, signal: c_int) -> bool {
     let Whose::Thread(gp) = whose(thread) else { return false };
+    if signal >= SIGRTMIN {
+        return false;
+    }
     let record = record_of(gp);
     // SeqCst: either the thread sees the signal before it waits, or after the wait, or this sees
     // that it doesn't wait.

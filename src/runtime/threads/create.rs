@@ -119,7 +119,7 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
 #[unsafe(no_mangle)]
 extern "C-unwind" fn gosched_thread_begins() {
     if let Some(gp) = this_thread() {
-        handle_what_was_left(record_of(gp));
+        handle_what_was_left(&record_of(gp).signals);
     }
 }
 
@@ -129,8 +129,7 @@ extern "C-unwind" fn gosched_thread_begins() {
 #[inline(never)]
 fn leave_handlers() {
     if let Some((gp, mp)) = this_goroutine() {
-        let mask = change_mask(gp, mp, Change::Nothing);
-        change_mask(gp, mp, Change::Set(mask));
+        change_mask(gp, mp, Change::Block(0));
     }
 }
 

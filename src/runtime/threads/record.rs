@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use libc::pthread_t;
 
@@ -40,12 +40,7 @@ pub(super) struct Record {
     pub(super) cancel: AtomicU8,
     /// Signals that it handles when it begins, or when its wait for a lock ends.
     pub(super) signals: Signals,
-    /// The address at which it waits for a lock; [`BEGINS`], or 0 if it doesn't wait.
-    pub(super) waits_at: AtomicUsize,
 }
-
-/// In [`Record::waits_at`]: the thread hasn't begun.
-pub(super) const BEGINS: usize = 1;
 
 /// The thread may be joined or detached.
 const JOINABLE: u8 = 0;
@@ -62,8 +57,7 @@ impl Record {
             result: Cell::new(ptr::null_mut()),
             state: AtomicU8::new(state),
             cancel: AtomicU8::new(0),
-            signals: Signals::none(),
-            waits_at: AtomicUsize::new(BEGINS),
+            signals: Signals::of_new_thread(),
         }
     }
 

@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::mem;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use libc::{pthread_t, siginfo_t, sigval};
 
@@ -19,9 +19,7 @@ use crate::runtime::m::sigmask::{Change, change_mask};
 use crate::runtime::sched::abort::while_it_stays;
 use crate::runtime::stdpark::futex::wake_queued;
 use crate::runtime::stdpark::futex_table::ANY_BIT;
-use crate::runtime::threads::record::{
-    BEGINS, Record, Whose, is_gone, record_of, this_goroutine, this_thread, whose,
-};
+use crate::runtime::threads::record::{Whose, is_gone, record_of, this_goroutine, this_thread, whose};
 use crate::runtime::tls::g_of_thread;
 
 /// The C library uses these two itself, and sends none of them.
@@ -50,32 +48,39 @@ pub(super) fn kill(thread: pthread_t, signal: c_int) -> Option<c_int> {
     })
 }
 
-/// Signals that were left to a thread, a bit each. One that is sent again meanwhile comes once, as
-/// from the kernel.
-pub(super) struct Signals(AtomicU32);
+/// Signals that were left to a thread.
+pub(super) struct Signals {
+    /// A bit each. One that is sent again meanwhile comes once, as from the kernel.
+    left: AtomicU32,
+    /// The address at which the thread waits for a lock; [`BEGINS`], or 0 if it doesn't wait.
+    waits_at: AtomicUsize,
+}
+
+/// In [`Signals::waits_at`]: the thread hasn't begun.
+const BEGINS: usize = 1;
 
 impl Signals {
-    pub(super) fn none() -> Self {
-        Signals(AtomicU32::new(0))
+    pub(super) fn of_new_thread() -> Self {
+        Signals { left: AtomicU32::new(0), waits_at: AtomicUsize::new(BEGINS) }
     }
 
     fn add(&self, signal: c_int) {
-        self.0.fetch_or(1 << (signal - 1), Ordering::SeqCst);
+        self.left.fetch_or(1 << (signal - 1), Ordering::SeqCst);
     }
 
     /// Takes the signal back. Returns whether it was there.
     fn remove(&self, signal: c_int) -> bool {
         let bit = 1 << (signal - 1);
-        self.0.fetch_and(!bit, Ordering::SeqCst) & bit != 0
+        self.left.fetch_and(!bit, Ordering::SeqCst) & bit != 0
     }
 
     fn is_empty(&self) -> bool {
-        self.0.load(Ordering::SeqCst) == 0
+        self.left.load(Ordering::SeqCst) == 0
     }
 
     /// Takes all, and calls `f` with each.
     fn take(&self, f: impl Fn(c_int)) {
-        let all = self.0.swap(0, Ordering::SeqCst);
+        let all = self.left.swap(0, Ordering::SeqCst);
         (1..SIGRTMIN).filter(|signal| all >> (signal - 1) & 1 != 0).for_each(f);
     }
 }
@@ -87,13 +92,13 @@ fn leave_to_thread(thread: pthread_t, signal: c_int) -> bool {
     if signal >= SIGRTMIN {
         return false;
     }
-    let record = record_of(gp);
+    let signals = &record_of(gp).signals;
     // SeqCst: either the thread sees the signal before it waits, or after the wait, or this sees
     // that it doesn't wait.
-    record.signals.add(signal);
-    match record.waits_at.load(Ordering::SeqCst) {
+    signals.add(signal);
+    match signals.waits_at.load(Ordering::SeqCst) {
         // The thread may have handled it meanwhile.
-        0 => !record.signals.remove(signal),
+        0 => !signals.remove(signal),
         BEGINS => true,
         addr => {
             wake_queued(addr, u32::MAX, ANY_BIT);
@@ -107,30 +112,30 @@ fn leave_to_thread(thread: pthread_t, signal: c_int) -> bool {
 /// calls `give_up` instead.
 pub(super) fn handling_signals<R>(addr: usize, wait: impl FnOnce() -> R, give_up: impl FnOnce() -> R) -> R {
     let Some(gp) = this_thread() else { return wait() };
-    let record = record_of(gp);
+    let signals = &record_of(gp).signals;
     // SeqCst: see leave_to_thread.
-    record.waits_at.store(addr, Ordering::SeqCst);
-    let result = if record.signals.is_empty() { wait() } else { give_up() };
-    handle_what_was_left(record);
+    signals.waits_at.store(addr, Ordering::SeqCst);
+    let result = if signals.is_empty() { wait() } else { give_up() };
+    handle_what_was_left(signals);
     result
 }
 
 /// Handles the signals that were left to the running thread, which begins, or has waited.
-pub(super) fn handle_what_was_left(record: &Record) {
+pub(super) fn handle_what_was_left(signals: &Signals) {
     // SeqCst: see leave_to_thread.
-    record.waits_at.store(0, Ordering::SeqCst);
-    if !record.signals.is_empty() {
-        handle(record);
+    signals.waits_at.store(0, Ordering::SeqCst);
+    if !signals.is_empty() {
+        handle(signals);
     }
 }
 
 /// Sends the signals that were left to the running thread to itself.
 #[cold]
 #[inline(never)]
-fn handle(record: &Record) {
+fn handle(signals: &Signals) {
     let blocked = this_goroutine().map_or(0, |(gp, mp)| change_mask(gp, mp, Change::Nothing));
     let process = pid();
-    record.signals.take(|signal| {
+    signals.take(|signal| {
         // A handler may fork. The child inherits no signals.
         if pid() != process {
             return;

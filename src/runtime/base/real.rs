@@ -7,7 +7,9 @@
 //! constructor of a library, looks for them itself.
 
 #[cfg(not(pthreads))]
-pub(in crate::runtime) use libc::{pthread_create, pthread_getattr_np, pthread_join, pthread_sigmask};
+pub(in crate::runtime) use libc::{
+    pthread_create, pthread_getattr_np, pthread_join, pthread_sigmask, sigaltstack,
+};
 
 /// As below. Here the process ends with its first thread, or not at all.
 #[cfg(not(pthreads))]
@@ -64,7 +66,7 @@ mod found {
         clockid_t, cpu_set_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, msghdr, nfds_t, pid_t,
         pollfd, pthread_attr_t, pthread_barrier_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
         pthread_rwlock_t, pthread_t, rusage, sched_param, sem_t, siginfo_t, sigset_t, sigval, size_t,
-        sockaddr, socklen_t, ssize_t, timespec, timeval,
+        sockaddr, socklen_t, ssize_t, stack_t, timespec, timeval,
     };
 
     use crate::runtime::base::fatal::throw;
@@ -125,6 +127,9 @@ mod found {
         pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
         pthread_getname_np(thread: pthread_t, name: *mut c_char, size: usize) -> c_int;
         pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
+        sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int;
+        sigpending(set: *mut sigset_t) -> c_int;
+        raise(signal: c_int) -> c_int;
         sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int;
         sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t) -> c_int;
         sigtimedwait(set: *const sigset_t, info: *mut siginfo_t, time: *const timespec) -> c_int;

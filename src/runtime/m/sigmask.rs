@@ -16,7 +16,7 @@
 //!   and the goroutine waits until they block it ([`tell_idle_ms`]).
 //! - A thread that isn't ours has a mask that the runtime doesn't touch.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -40,7 +40,7 @@ const COUNTED: u8 = 1;
 const OWN_MASK: u8 = 2;
 
 /// The bit of a signal in a mask, as the kernel has it.
-const fn bit(signal: c_int) -> u64 {
+pub(in crate::runtime) const fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
@@ -50,8 +50,9 @@ const NEVER: u64 =
     bit(FAULTS[0]) | bit(FAULTS[1]) | bit(SIG_PREEMPT) | bit(libc::SIGPROF) | bit(32) | bit(33);
 
 thread_local! {
-    /// The mask of a goroutine, as the program has set it, if [`OWN_MASK`] says that it has one.
-    static OWN: Cell<u64> = const { Cell::new(0) };
+    /// The signals in which the mask of a goroutine, as the program has set it, differs from the
+    /// usual one. The goroutine changes it, and others look at it.
+    static OWN: AtomicU64 = const { AtomicU64::new(0) };
 }
 
 /// The offset of [`OWN`] from the thread pointer.
@@ -126,7 +127,7 @@ fn place_to_remove(masks: &mut [Counted; MASKS], mask: u64) -> &mut Counted {
 
 /// Finds out where masks are. Called before there is a goroutine.
 pub(in crate::runtime) fn init() {
-    let own = OWN.with(|own| ptr::from_ref(own).addr());
+    let own = OWN.with(|own| ptr::from_ref(own).expose_provenance());
     OWN_OFFSET.store(own.wrapping_sub(thread_pointer()) as isize, Ordering::Relaxed);
 }
 
@@ -141,9 +142,11 @@ pub(in crate::runtime) fn mask_of_set(set: MaybeUninit<libc::sigset_t>) -> u64 {
     unsafe { set.as_ptr().cast::<u64>().read() }
 }
 
-/// Returns the place of the mask of `gp`, which has thread-locals of its own.
-fn own_mask(gp: &G) -> *mut u64 {
-    ptr::with_exposed_provenance_mut(gp.ext.tp.get().wrapping_add_signed(OWN_OFFSET.load(Ordering::Relaxed)))
+/// Returns what [`OWN`] is of `gp`, which has thread-locals of its own.
+fn own(gp: &G) -> &AtomicU64 {
+    let addr = gp.ext.tp.get().wrapping_add_signed(OWN_OFFSET.load(Ordering::Relaxed));
+    // SAFETY: one of the goroutine's thread-locals, whose memory is there as long as the G.
+    unsafe { &*ptr::with_exposed_provenance(addr) }
 }
 
 /// Returns the mask of `gp`, as the program has set it. `gp` runs here, or doesn't run.
@@ -151,17 +154,22 @@ fn mask_of(gp: &G) -> u64 {
     if gp.ext.as_thread.get() & OWN_MASK == 0 {
         return usual_mask();
     }
-    // SAFETY: a word of the goroutine's thread-locals, which no other thread uses now.
-    unsafe { own_mask(gp).read() }
+    own(gp).load(Ordering::Relaxed) ^ usual_mask()
+}
+
+/// The same of a goroutine with thread-locals of its own, which may run on any thread.
+pub(in crate::runtime) fn mask_of_any(gp: &G) -> u64 {
+    // SeqCst pairs with set_mask_of: see `threads/signals.rs`.
+    own(gp).load(Ordering::SeqCst) ^ usual_mask()
 }
 
 /// Notes the mask of `gp`. `gp` runs here, or doesn't run.
 fn set_mask_of(gp: &G, mask: u64) {
-    let own = if mask == usual_mask() { 0 } else { OWN_MASK };
-    gp.ext.as_thread.set(gp.ext.as_thread.get() & !OWN_MASK | own);
-    // SAFETY: as in mask_of.
-    unsafe { own_mask(gp).write(mask) };
-    if own != 0 {
+    let other = mask ^ usual_mask();
+    let flag = if other == 0 { 0 } else { OWN_MASK };
+    gp.ext.as_thread.set(gp.ext.as_thread.get() & !OWN_MASK | flag);
+    own(gp).store(other, Ordering::SeqCst);
+    if flag != 0 {
         IN_USE.store(true, Ordering::Relaxed);
     }
 }
@@ -236,6 +244,19 @@ pub(in crate::runtime) fn change_mask(gp: &'static G, mp: &'static M, change: Ch
         tell_idle_ms();
     }
     old
+}
+
+/// Calls `f` with the mask that the kernel is to have while it waits, so that `gp`, as after
+/// `sigsuspend`, blocks only the signals of `mask` meanwhile. `gp` runs on this thread, has
+/// thread-locals of its own, and stays here.
+pub(in crate::runtime) fn with_mask_in_kernel<R>(gp: &G, mask: u64, f: impl FnOnce(u64) -> R) -> R {
+    /// No signal of these ends a wait.
+    const RUNTIMES: u64 = bit(SIG_PREEMPT) | bit(libc::SIGPROF);
+    let former = mask_of(gp);
+    set_mask_of(gp, mask);
+    let result = f(mask & !NEVER | RUNTIMES);
+    set_mask_of(gp, former);
+    result
 }
 
 /// Notes the first mask of this thread, that of `mp`, for which others can find the thread. `usual`

@@ -14,7 +14,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::base::fatal::throw;
 use crate::runtime::base::os::SIG_PREEMPT;
 use crate::runtime::base::print::eprintln;
-use crate::runtime::base::real::pthread_sigmask;
+use crate::runtime::base::real::{pthread_sigmask, sigaltstack};
 use crate::runtime::data::runtime2::{M, Stack};
 #[cfg(pthreads)]
 use crate::runtime::m::sigmask::choose_first_mask;
@@ -71,7 +71,7 @@ fn new_sigstack() -> io::Result<(MmapMut, Stack)> {
 }
 
 /// Returns the stack in the form that `sigaltstack` takes.
-fn stack_t(Stack { lo, hi }: Stack) -> libc::stack_t {
+pub(in crate::runtime) fn stack_of(Stack { lo, hi }: Stack) -> libc::stack_t {
     libc::stack_t { ss_sp: ptr::with_exposed_provenance_mut(lo), ss_flags: 0, ss_size: hi - lo }
 }
 
@@ -85,14 +85,14 @@ fn min_signal_frame() -> usize {
 /// Gives this thread its signal stack and its signal mask. Go's `minitSignals`.
 pub(in crate::runtime) fn minit_signals(mp: &M) {
     let Some(gsignal) = mp.gsignal.get() else { throw("minit: no gsignal") };
-    let stack = stack_t(gsignal.stack.get());
+    let stack = stack_of(gsignal.stack.get());
     let mut mask = mp.sigmask.get();
     #[cfg(pthreads)]
     choose_first_mask(mp, &mut mask);
     // SAFETY: the stack's memory is this M's and stays mapped, and no other thread has it; the mask
     // is initialised, as every mask of an M is.
     unsafe {
-        if libc::sigaltstack(&stack, ptr::null_mut()) != 0 {
+        if sigaltstack(&stack, ptr::null_mut()) != 0 {
             let error = io::Error::last_os_error();
             eprintln!(
                 "runtime: a signal stack of {} bytes is refused ({error}): the kernel asks for {} at least, \
@@ -151,7 +151,7 @@ pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
 pub(in crate::runtime) fn unminit_signals() {
     let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: the thread is on g0's stack, and not in a handler on its signal stack.
-    unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
+    unsafe { sigaltstack(&none, ptr::null_mut()) };
 }
 
 /// A signal stack that replaces the one of a thread that isn't ours, until this is dropped.
@@ -173,7 +173,7 @@ impl LargerSigstack {
         // SAFETY: changes nothing, and stores what the thread has in `former`, which is valid in
         // any case.
         let former: libc::stack_t = unsafe {
-            libc::sigaltstack(ptr::null(), former.as_mut_ptr());
+            sigaltstack(ptr::null(), former.as_mut_ptr());
             former.assume_init()
         };
         if former.ss_flags != 0 || former.ss_size >= SIGSTACK_USE {
@@ -181,7 +181,7 @@ impl LargerSigstack {
         }
         let (memory, stack) = new_sigstack().ok()?;
         // SAFETY: the memory is this thread's until it gets its former stack back.
-        let set = unsafe { libc::sigaltstack(&stack_t(stack), ptr::null_mut()) } == 0;
+        let set = unsafe { sigaltstack(&stack_of(stack), ptr::null_mut()) } == 0;
         set.then_some(LargerSigstack { former, _memory: memory })
     }
 }
@@ -189,6 +189,6 @@ impl LargerSigstack {
 impl Drop for LargerSigstack {
     fn drop(&mut self) {
         // SAFETY: this is the stack that the thread had, and the thread isn't in a handler.
-        unsafe { libc::sigaltstack(&self.former, ptr::null_mut()) };
+        unsafe { sigaltstack(&self.former, ptr::null_mut()) };
     }
 }

@@ -12,6 +12,8 @@ use crate::runtime::base::debug::async_preempt_off;
 use crate::runtime::base::guarded::end_guarded;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid};
 use crate::runtime::base::print::eprintln;
+#[cfg(pthreads)]
+use crate::runtime::data::ext::IS_THREAD;
 use crate::runtime::data::runtime2::{G, M};
 #[cfg(pthreads)]
 use crate::runtime::m::sigmask::leave_signals_in_handler;
@@ -167,6 +169,12 @@ extern "C" fn gosched_sighandler(sig: c_int, info: *mut libc::siginfo_t, context
             _ => false,
         };
         if !handled && !sigsend(sig) && !signal_ignored(sig) {
+            // The program's handler may leave by `siglongjmp`, to code that is a thread's.
+            #[cfg(pthreads)]
+            if gp.is_some_and(|gp| gp.ext.as_thread.get() & IS_THREAD != 0) {
+                setg(gp);
+                *libc::__errno_location() = errno;
+            }
             sigfwd(sig, info, context);
         }
         setg(gp);

@@ -21,7 +21,7 @@ use crate::runtime::threads::attributes::Wanted;
 use crate::runtime::threads::cancel::{end_cancellation, forget_cancellation};
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::record::{Record, Start, record_of, this_goroutine, this_thread};
-use crate::runtime::threads::signals::handle_what_was_left;
+use crate::runtime::threads::signals::{handle_what_was_left, signals_of};
 use crate::runtime::tls::{number_thread, thread_of_g};
 
 unsafe extern "C" {
@@ -49,6 +49,7 @@ pub(super) unsafe fn create(
     let wanted = unsafe { Wanted::of(attr) }?;
     let kind = with_own_locals(room_for(wanted.stack_size)?, false).ok()?;
     let Ok(gp) = new_thread(kind, start, wanted.detached) else { return Some(libc::EAGAIN) };
+    signals_of(gp).begin();
     sigmask::begin(gp, wanted.mask.unwrap_or_else(|| mask_to_inherit(getg())));
     count_thread();
     // SAFETY: a place for the thread's name, as the caller says. The thread may look there as soon
@@ -119,7 +120,7 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
 #[unsafe(no_mangle)]
 extern "C-unwind" fn gosched_thread_begins() {
     if let Some(gp) = this_thread() {
-        handle_what_was_left(&record_of(gp).signals);
+        handle_what_was_left(gp);
     }
 }
 

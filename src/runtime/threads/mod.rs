@@ -29,9 +29,10 @@
 //! | `join.rs` | joining and detaching |
 //! | `exit.rs` | a thread ends itself |
 //! | `attributes.rs` | the attributes of a thread: stack, name |
-//! | `masks.rs` | signal masks |
+//! | `masks.rs` | signal masks, signal stacks |
 //! | `scheduling.rs` | processors and priorities: the goroutine is locked to a thread |
 //! | `signals.rs` | signals that are sent to a thread |
+//! | `sigwait.rs` | waits for signals |
 //! | `locks/` | C's locks |
 //! | `symbols/` | the functions of the C library that are defined here |
 
@@ -56,5 +57,7 @@ mod record;
 mod scheduling;
 #[cfg(pthreads)]
 mod signals;
+#[cfg(pthreads)]
+mod sigwait;
 #[cfg(pthreads)]
 mod symbols;

@@ -17,7 +17,6 @@ use crate::runtime::data::runtime2::{G, GDEAD, M};
 use crate::runtime::g::status::readgstatus;
 use crate::runtime::sched::goexit::has_no_handle;
 use crate::runtime::threads::create::thread_main;
-use crate::runtime::threads::signals::Signals;
 use crate::runtime::tls::g_of_thread;
 
 /// The function of a thread, and its argument.
@@ -38,8 +37,6 @@ pub(super) struct Record {
     state: AtomicU8,
     /// How far its cancellation is: `cancel.rs`.
     pub(super) cancel: AtomicU8,
-    /// Signals that it handles when it begins, or when its wait for a lock ends.
-    pub(super) signals: Signals,
 }
 
 /// The thread may be joined or detached.
@@ -57,7 +54,6 @@ impl Record {
             result: Cell::new(ptr::null_mut()),
             state: AtomicU8::new(state),
             cancel: AtomicU8::new(0),
-            signals: Signals::of_new_thread(),
         }
     }
 

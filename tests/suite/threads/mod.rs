@@ -3,6 +3,8 @@
 mod c_threads;
 mod gate;
 mod locks;
+mod programs;
+mod signals;
 mod std_threads;
 
 use gosched::{make_threads_goroutines, run, try_goid};
@@ -23,6 +25,7 @@ pub const TESTS: &[&[Test]] = &[
     locks::rwlocks::TESTS,
     locks::semaphores::TESTS,
     locks::storm::TESTS,
+    signals::TESTS,
     std_threads::TESTS,
 ];
 

@@ -16,35 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NEED(condition)      \
-    do {                     \
-        if (!(condition))    \
-            return __LINE__; \
-    } while (0)
-// The same in a thread's function.
-#define OWN_NEED(condition)                    \
-    do {                                       \
-        if (!(condition))                      \
-            return (void *)(intptr_t)__LINE__; \
-    } while (0)
-#define NUMBER(pointer) ((int)(intptr_t)(pointer))
-#define POINTER(number) ((void *)(intptr_t)(number))
-
-// Whether the caller is on a goroutine: set by the test.
-int (*is_goroutine)(void);
+#include "need.h"
 
 static void *returns(void *arg) { return arg; }
 
 static void *says_what_it_is(void *arg) {
     (void)arg;
     return POINTER(is_goroutine());
-}
-
-// Waits until the flag is set.
-static void *waits(void *flag) {
-    while (!atomic_load((atomic_int *)flag))
-        usleep(100);
-    return flag;
 }
 
 int a_result(void) {
@@ -324,45 +302,6 @@ int names(void) {
     return 0;
 }
 
-static atomic_int signal_, value_;
-
-static void handle(int signal, siginfo_t *info, void *context) {
-    (void)context;
-    atomic_store(&value_, info->si_value.sival_int);
-    atomic_store(&signal_, signal);
-}
-
-static int comes(int signal) {
-    while (atomic_load(&signal_) != signal)
-        usleep(100);
-    atomic_store(&signal_, 0);
-    return 1;
-}
-
-int signals(void) {
-    static atomic_int flag;
-    pthread_t thread;
-    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
-    NEED(sigaction(SIGUSR1, &action, NULL) == 0 && sigaction(SIGRTMIN, &action, NULL) == 0);
-    NEED(pthread_create(&thread, NULL, waits, &flag) == 0);
-    NEED(pthread_kill(thread, 0) == 0);
-    NEED(pthread_kill(thread, 65) == EINVAL);
-    NEED(pthread_kill(thread, SIGUSR1) == 0 && comes(SIGUSR1));
-    NEED(pthread_sigqueue(thread, SIGRTMIN, (union sigval){.sival_int = 77}) == 0);
-    NEED(comes(SIGRTMIN) && atomic_load(&value_) == 77);
-    // One's own signal has come when the call returns.
-    NEED(pthread_kill(pthread_self(), SIGUSR1) == 0 && atomic_load(&signal_) == SIGUSR1);
-    NEED(raise(SIGRTMIN) == 0 && atomic_load(&signal_) == SIGRTMIN);
-    atomic_store(&flag, 1);
-    NEED(pthread_join(thread, NULL) == 0);
-    // It has ended, and isn't joined yet.
-    NEED(pthread_create(&thread, NULL, returns, NULL) == 0);
-    for (int i = 0; i < 100; i++)
-        NEED(pthread_kill(thread, 0) == 0);
-    NEED(pthread_join(thread, NULL) == 0);
-    return 0;
-}
-
 static void *has_processors(void *arg) {
     cpu_set_t set, now;
     int cpu = 0, policy;
@@ -411,126 +350,6 @@ int scheduling(void) {
     NEED(pthread_setaffinity_np(thread, sizeof before, &before) == ENOTSUP);
     NEED(pthread_getcpuclockid(pthread_self(), &clock) == 0);
     NEED(clock_gettime(clock, &(struct timespec){0}) == 0);
-    atomic_store(&flag, 1);
-    NEED(pthread_join(thread, NULL) == 0);
-    return 0;
-}
-
-// The mask of the thread of the system that runs the caller.
-static int thread_blocks(int signal) {
-    unsigned long mask;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
-    return mask >> (signal - 1) & 1;
-}
-
-static int blocks(int signal) {
-    sigset_t set;
-    pthread_sigmask(SIG_BLOCK, NULL, &set);
-    return sigismember(&set, signal);
-}
-
-static int change(int how, int signal) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, signal);
-    return pthread_sigmask(how, &set, NULL);
-}
-
-static void *has_mask(void *number) {
-    // It has begun with the mask of its maker.
-    OWN_NEED(blocks(SIGUSR2) && thread_blocks(SIGUSR2) && !blocks(SIGUSR1));
-    int unblocks = NUMBER(number) % 2;
-    if (unblocks)
-        change(SIG_UNBLOCK, SIGUSR2);
-    for (int i = 0; i < 100; i++) {
-        OWN_NEED(blocks(SIGUSR2) == !unblocks && thread_blocks(SIGUSR2) == !unblocks);
-        i % 10 ? sched_yield() : usleep(1);
-    }
-    return NULL;
-}
-
-int masks(void) {
-    pthread_t threads[20];
-    void *line;
-    sigset_t all, was;
-    NEED(change(SIG_BLOCK, SIGUSR2) == 0);
-    for (int i = 0; i < 20; i++)
-        NEED(pthread_create(&threads[i], NULL, has_mask, POINTER(i)) == 0);
-    for (int i = 0; i < 20; i++)
-        NEED(pthread_join(threads[i], &line) == 0 && NUMBER(line) == 0);
-    NEED(blocks(SIGUSR2) && change(SIG_UNBLOCK, SIGUSR2) == 0 && !blocks(SIGUSR2));
-    NEED(change(77, SIGUSR2) == EINVAL);
-    // The program sees what it has set, and the runtime's signals come.
-    sigfillset(&all);
-    NEED(sigprocmask(SIG_SETMASK, &all, &was) == 0 && !sigismember(&was, SIGUSR2));
-    NEED(blocks(SIGURG) && !thread_blocks(SIGURG) && thread_blocks(SIGUSR2));
-    NEED(sigprocmask(SIG_SETMASK, &was, NULL) == 0);
-    pthread_attr_t attr;
-    sigset_t second;
-    sigemptyset(&second);
-    sigaddset(&second, SIGUSR2);
-    pthread_attr_init(&attr);
-    NEED(pthread_attr_setsigmask_np(&attr, &second) == 0);
-    NEED(pthread_create(&threads[0], &attr, has_mask, POINTER(2)) == 0);
-    NEED(pthread_join(threads[0], &line) == 0 && NUMBER(line) == 0);
-    return 0;
-}
-
-static void *waits_for_signals(void *times) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR2);
-    for (int i = 0; i < NUMBER(times); i++) {
-        int signal;
-        OWN_NEED(sigwait(&set, &signal) == 0 && signal == SIGUSR2);
-        atomic_fetch_add(&value_, 1);
-    }
-    return NULL;
-}
-
-// By default the signal ends the process. All threads block it, so the one that waits gets it.
-int a_signal_that_a_thread_waits_for(void) {
-    static atomic_int flag;
-    pthread_t waiter, others[10];
-    void *line;
-    NEED(change(SIG_BLOCK, SIGUSR2) == 0);
-    NEED(kill(getpid(), SIGUSR2) == 0);
-    NEED(pthread_create(&waiter, NULL, waits_for_signals, POINTER(50)) == 0);
-    for (int i = 0; i < 10; i++)
-        NEED(pthread_create(&others[i], NULL, waits, &flag) == 0);
-    for (int i = 1; i < 50; i++) {
-        while (atomic_load(&value_) < i)
-            usleep(100);
-        NEED(kill(getpid(), SIGUSR2) == 0);
-    }
-    NEED(pthread_join(waiter, &line) == 0 && NUMBER(line) == 0);
-    atomic_store(&flag, 1);
-    for (int i = 0; i < 10; i++)
-        NEED(pthread_join(others[i], NULL) == 0);
-    return 0;
-}
-
-static void *lets_signals_come(void *flag) {
-    OWN_NEED(change(SIG_UNBLOCK, SIGUSR2) == 0);
-    return waits(flag);
-}
-
-// All threads but one block the signal. The handler is called, although that thread waits.
-int a_signal_that_one_thread_lets_come(void) {
-    static atomic_int flag;
-    pthread_t thread;
-    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
-    NEED(sigaction(SIGUSR2, &action, NULL) == 0);
-    NEED(change(SIG_BLOCK, SIGUSR2) == 0);
-    NEED(kill(getpid(), SIGUSR2) == 0);
-    NEED(atomic_load(&signal_) == 0);
-    NEED(pthread_create(&thread, NULL, lets_signals_come, &flag) == 0);
-    for (int i = 0; i < 20; i++) {
-        NEED(comes(SIGUSR2));
-        NEED(blocks(SIGUSR2) && thread_blocks(SIGUSR2));
-        if (i < 19)
-            NEED(kill(getpid(), SIGUSR2) == 0);
-    }
     atomic_store(&flag, 1);
     NEED(pthread_join(thread, NULL) == 0);
     return 0;

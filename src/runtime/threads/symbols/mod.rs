@@ -11,10 +11,10 @@
 //! | --- | --- |
 //! | `attributes.rs` | `pthread_getattr_np`, `pthread_setname_np`, `pthread_getname_np` |
 //! | `c11.rs` | `thrd_create` and the like |
-//! | `masks.rs` | `pthread_sigmask`, `sigprocmask`, and waits for signals |
+//! | `masks.rs` | `pthread_sigmask`, `sigprocmask`, `sigaltstack`, and waits for signals |
 //! | `points.rs` | functions that may wait, as cancellation points |
 //! | `scheduling.rs` | `pthread_setaffinity_np`, `pthread_setschedparam` and the like |
-//! | `signals.rs` | `pthread_kill`, `pthread_sigqueue` |
+//! | `signals.rs` | `pthread_kill`, `raise`, `pthread_sigqueue` |
 //! | `cancel.rs` | `pthread_cancel`, `pthread_testcancel`, and what a thread says of its cancellation |
 //! | `life.rs` | `pthread_create`, `pthread_join`, `pthread_detach`, `pthread_exit` and the like |
 //! | `locks.rs` | mutexes, conditions, read-write locks, barriers, semaphores, functions that are called once |

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use libc::{pthread_t, sigval};
 
+use crate::runtime::arch::syscall::result_of;
 use crate::runtime::base::real;
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::signals::{kill, sigqueue};
@@ -20,6 +21,21 @@ pub unsafe extern "C" fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int
             return done;
         }
         real::pthread_kill(thread, signal)
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn raise(signal: c_int) -> c_int {
+    // SAFETY: the program keeps to the C library's contract of `raise`.
+    unsafe {
+        if live()
+            && let Some(error) = kill(libc::pthread_self(), signal)
+        {
+            return result_of(-error as isize) as c_int;
+        }
+        real::raise(signal)
     }
 }
 

@@ -363,7 +363,8 @@ pub(in crate::runtime) fn no_thread(pp: &'static P, spinning: Option<Spinning>, 
     }
     WANTED.store(true, Ordering::Relaxed);
     ERROR.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed);
-    let (nobody, threads) = (running() <= 0, mcount());
+    // An M may have become idle meanwhile. It gets the P when sysmon looks for a thread again.
+    let (nobody, threads) = (running() <= 0 && sched().nmidle.get() == 0, mcount());
     wake_sysmon();
     unlock(&sched().lock);
     if nobody && this_m().is_some_and(|mp| mp.ext.system.get()) {

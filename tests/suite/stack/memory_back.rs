@@ -56,9 +56,10 @@ fn status(name: &str) -> usize {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<usize>().ok()).expect("a number") * 1024
 }
 
-/// Returns the memory of this process, page tables included.
+/// Returns the memory of this process, page tables included. Pages of the program's file aren't: the
+/// more of its code has run, the more there are.
 fn memory() -> usize {
-    status("VmRSS:") + status("VmPTE:")
+    status("RssAnon:") + status("VmPTE:")
 }
 
 /// Calls `try_it` until the process takes hardly more than `before`, a result of [`memory`].

@@ -10,9 +10,10 @@
 //!
 //! To handle a signal, the goroutine sends it to the thread that runs it at that time.
 //!
-//! Other signals go to the kernel. A goroutine that runs gets the signal on its M's thread. One that
-//! waits for anything else has no thread, so the process gets the signal, and a thread that doesn't
-//! block it handles it. So there a handler can't tell from its thread for whom the signal is.
+//! Other signals go to the kernel. A goroutine that runs gets the signal on its M's thread. One
+//! that waits for anything else has no thread, so the process gets the signal, and a thread that
+//! doesn't block it handles it. So there a handler can't tell from its thread for whom the signal
+//! is.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -121,11 +122,11 @@ enum Then {
     Alarm(u64),
 }
 
-/// Leaves `signal` to `gp`, if it blocks the signal, begins, or waits for a lock. Returns what is to
-/// be done then; none if it does none of these.
+/// Leaves `signal` to `gp`, if it blocks the signal, begins, or waits for a lock. Returns what is
+/// to be done then; none if it does none of these.
 ///
-/// `gp` notes the new state, and then looks at what was left. So either it finds the signal, or this
-/// finds the new state: all of that is SeqCst.
+/// `gp` notes the new state, and then looks at what was left. So either it finds the signal, or
+/// this finds the new state: all of that is SeqCst.
 fn leave(gp: &'static G, signal: c_int) -> Option<Then> {
     let signals = signals_of(gp);
     signals.add(signal);
@@ -259,9 +260,9 @@ pub(super) fn info(signal: c_int, code: c_int, value: sigval) -> siginfo_t {
     }
 }
 
-/// Leaves `signal` to `thread`, if it can be left, and `thread` is a goroutine which is to get it so.
-/// Otherwise calls `by`, which sends the signal, with the number of the thread of the system that
-/// runs the goroutine, if one does. Returns the error; none for a thread of the system.
+/// Leaves `signal` to `thread`, if it can be left, and `thread` is a goroutine which is to get it
+/// so. Otherwise calls `by`, which sends the signal, with the number of the thread of the system
+/// that runs the goroutine, if one does. Returns the error; none for a thread of the system.
 fn send(
     thread: pthread_t,
     signal: c_int,

@@ -76,8 +76,8 @@ pub(super) unsafe fn sigtimedwait(
     }
 }
 
-/// The system call of `sigtimedwait`. As the C library, says of a signal that `tgkill` has sent that
-/// `kill` has.
+/// The system call of `sigtimedwait`. As the C library, says of a signal that `tgkill` has sent
+/// that `kill` has.
 ///
 /// # Safety
 /// As `sigtimedwait`.

@@ -56,8 +56,8 @@ fn status(name: &str) -> usize {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<usize>().ok()).expect("a number") * 1024
 }
 
-/// Returns the memory of this process, page tables included. Pages of the program's file aren't: the
-/// more of its code has run, the more there are.
+/// Returns the memory of this process, page tables included. Pages of the program's file aren't:
+/// the more of its code has run, the more there are.
 fn memory() -> usize {
     status("RssAnon:") + status("VmPTE:")
 }

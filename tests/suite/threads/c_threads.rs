@@ -1,5 +1,5 @@
-//! Threads of C and C++ that are goroutines: the programs of `threads.c` and `threads.cpp`. The same
-//! programs also run on threads of the system, as far as these are equal.
+//! Threads of C and C++ that are goroutines: the programs of `threads.c` and `threads.cpp`. The
+//! same programs also run on threads of the system, as far as these are equal.
 
 use std::ffi::CStr;
 

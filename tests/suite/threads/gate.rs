@@ -24,6 +24,9 @@ tests! {
     threads_of_the_runtime_are_threads
 }
 
+/// Why a test is skipped in an emulator.
+const NO_THREADS: &str = "a child of fork can't make threads";
+
 /// Whether `thread::spawn` makes a goroutine.
 fn spawn_makes_goroutine() -> bool {
     thread::spawn(is_goroutine).join().unwrap()
@@ -54,7 +57,13 @@ fn the_first_thread_starts_the_runtime() {
     assert!(!is_goroutine());
 }
 
-fn a_child_of_fork_that_comes_before_the_start() {
+fn a_child_of_fork_that_comes_before_the_start(test: Test) {
+    if !test.skipped_in_emulator(NO_THREADS) {
+        test.process(fork_before_the_start).end().with("exit status: 0");
+    }
+}
+
+fn fork_before_the_start() {
     make_threads_goroutines().unwrap();
     // SAFETY: this process has one thread.
     let child = unsafe { libc::fork() };
@@ -101,7 +110,13 @@ fn a_thread_made_in_blocking() {
     run_live(|| blocking(|| assert!(spawn_makes_goroutine())));
 }
 
-fn a_child_of_fork_has_threads() {
+fn a_child_of_fork_has_threads(test: Test) {
+    if !test.skipped_in_emulator(NO_THREADS) {
+        test.process(fork_and_make_a_thread).end().with("exit status: 0");
+    }
+}
+
+fn fork_and_make_a_thread() {
     run_live(|| {
         // SAFETY: the child makes threads, which the C library supports if the program has no other
         // locks in use, and ends.

@@ -43,10 +43,10 @@ fn thread_that_sleeps(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
             tid => break tid,
         }
     };
-    // The call is named by its number.
-    let futex = format!("{} ", libc::SYS_futex);
+    // The kernel names the call by its number, in an emulator by that of the machine's architecture.
+    const FUTEX: [&str; 2] = ["202 ", "98 "];
     let call = || std::fs::read_to_string(format!("/proc/self/task/{tid}/syscall"));
-    while call().is_ok_and(|call| !call.starts_with(&futex)) {
+    while call().is_ok_and(|call| !FUTEX.iter().any(|futex| call.starts_with(futex))) {
         thread::yield_now();
     }
     thread

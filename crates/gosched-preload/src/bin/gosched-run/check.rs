@@ -76,17 +76,21 @@ fn why_not(path: &Path) -> Result<Answer, Failure> {
             "it is neither an ELF file of 64 bits nor a script that begins with #!".to_owned(),
         ));
     };
-    Ok(why_not_elf(&elf).map_or(Answer::Can, Answer::Cannot))
+    let why = match why_not_elf(&elf) {
+        None => why_not_with_linker(&elf)?,
+        why => why,
+    };
+    Ok(why.map_or(Answer::Can, Answer::Cannot))
 }
 
-/// Returns why the threads of this program can't be goroutines.
+/// Returns why the threads of this program can't be goroutines, as far as its file says.
 fn why_not_elf(elf: &Elf) -> Option<String> {
     if elf.machine != MACHINE {
         return Some("it is for another architecture than gosched-run".to_owned());
     }
-    let Some(linker) = &elf.interpreter else {
+    if elf.interpreter.is_none() {
         return Some("it is linked statically, so no library can be loaded before it".to_owned());
-    };
+    }
     if let Some(library) = elf.needed.iter().find(|name| is_sanitizer(name)) {
         return Some(format!("it is linked with {library}, which keeps state of its own for each thread"));
     }
@@ -98,13 +102,19 @@ fn why_not_elf(elf: &Elf) -> Option<String> {
     if elf.has_go {
         return Some("it contains Go's runtime, which makes its threads itself".to_owned());
     }
-    match version_of(linker) {
+    None
+}
+
+/// Returns why the threads of this program can't be goroutines, by the version of its C library.
+fn why_not_with_linker(elf: &Elf) -> io::Result<Option<String>> {
+    let Some(linker) = &elf.interpreter else { return Ok(None) };
+    Ok(match version_of(linker)? {
         Some(version) if version >= GLIBC => None,
         Some((major, minor)) => {
             Some(format!("its C library is glibc {major}.{minor}; 2.34 is the first one that will do"))
         }
         None => Some(format!("its C library isn't glibc: {}", linker.display())),
-    }
+    })
 }
 
 const SANITIZERS: [&str; 5] = ["__asan_init", "__hwasan_init", "__msan_init", "__tsan_init", "__dfsan_init"];
@@ -157,10 +167,13 @@ fn interpreter_of_script(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Returns the version of glibc that a dynamic linker belongs to, or none if it isn't glibc's.
-fn version_of(linker: &Path) -> Option<(u32, u32)> {
-    // It prints "ld.so (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36."
-    let output = Command::new(linker).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+fn version_of(linker: &Path) -> io::Result<Option<(u32, u32)>> {
+    let output = Command::new(linker).arg("--version").output()?;
+    Ok(version_in(&String::from_utf8_lossy(&output.stdout)))
+}
+
+fn version_in(text: &str) -> Option<(u32, u32)> {
+    // It is "ld.so (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36."
     let line = text.lines().next().filter(|line| line.starts_with("ld.so"))?;
     let version = line.rsplit("version ").next()?.trim_end_matches('.');
     let (major, minor) = version.split_once('.')?;

@@ -28,6 +28,8 @@ use crate::runtime::lock::note::{SharedNote, notesleep, notewakeup};
 use crate::runtime::lock::rank::{LockRank, lock_init, world_started, world_stopped};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::m::checkdead::checkdead;
+#[cfg(pthreads)]
+use crate::runtime::m::left_signals;
 use crate::runtime::m::lockosthread::unwire;
 #[cfg(pthreads)]
 use crate::runtime::m::sigmask::{self, SignalsBlocked, mask_to_inherit, usual_mask};
@@ -244,7 +246,7 @@ fn schedinit() -> io::Result<()> {
     // From here on nothing fails, so these steps aren't done twice.
     INIT_SIGMASK.get_or_init(sigsave);
     #[cfg(pthreads)]
-    sigmask::init();
+    left_signals::init();
     mark_children_of_fork();
     world_stopped();
     lock(&sched().lock);

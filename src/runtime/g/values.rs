@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use crate::runtime::arch::getg;
 use crate::runtime::base::fatal::fatal;
 use crate::runtime::data::runtime2::G;
-use crate::runtime::g::aborted::{ENDED, Shield, has_no_values, set_values, without_mark};
+use crate::runtime::g::aborted::{ENDED, Shield, has_no_values, set_values, without_marks};
 use crate::runtime::g::extent::Extent;
 use crate::runtime::tls;
 
@@ -24,7 +24,7 @@ use crate::runtime::tls;
 #[inline(always)]
 fn values_of(gp: &G) -> *mut Values {
     // Relaxed: only this goroutine changes the pointer.
-    without_mark(gp.ext.values.load(Ordering::Relaxed)).cast()
+    without_marks(gp.ext.values.load(Ordering::Relaxed)).cast()
 }
 
 /// The `goroutine_local!` that a value belongs to. Its address tells it from others.

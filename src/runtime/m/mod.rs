@@ -30,12 +30,17 @@
 //! | `checkdead.rs` | `checkdead`, `incidlelocked`, `counted` |
 //! | `lockosthread.rs` | `LockOSThread`, `UnlockOSThread`; a goroutine that parks while it panics |
 //! | `sigmask.rs` | the signal masks of goroutines that are threads |
+//! | `left_signals.rs` | signals that are left to a goroutine |
+//! | `signaled.rs` | waits that such a signal ends |
 //! | `sigstack.rs` | `mpreinit`, `minitSignals`, `sigblock`, `sigsave`: signal stacks and masks |
 
 pub(super) mod checkdead;
+#[cfg(pthreads)]
+pub(super) mod left_signals;
 pub(super) mod lockosthread;
 #[cfg(pthreads)]
 pub(super) mod sigmask;
+pub(super) mod signaled;
 pub(super) mod sigstack;
 pub(super) mod spinning;
 pub(super) mod startm;

@@ -1,9 +1,9 @@
 //! Signal masks of goroutines that are threads. In Go no goroutine has a mask.
 //!
 //! The kernel keeps a mask for each thread of the system. A goroutine whose mask isn't the *usual*
-//! one, that of the thread that started the runtime, has its mask in its thread-locals ([`OWN`]),
-//! and an M sets the mask of its thread before it runs a goroutine with another mask. Where all
-//! goroutines have the same mask, that is one look at two flags for each switch.
+//! one, that of the thread that started the runtime, has its mask in its thread-locals
+//! (`left_signals.rs`). An M sets the mask of its thread before it runs a goroutine with another
+//! mask. Where all goroutines have the same mask, that is one look at two flags for each switch.
 //!
 //! A signal for the process is delivered to any thread that doesn't block it. So a thread without a
 //! goroutine, such as an idle M, blocks what *all* goroutines block ([`Population`]): such a signal
@@ -19,11 +19,9 @@
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 
 use crate::runtime::arch::syscall::syscall;
-use crate::runtime::arch::thread_pointer;
 use crate::runtime::base::debug::patience;
 use crate::runtime::base::os::{
     SIG_PREEMPT, barrier_in_all_threads, light_barrier, nanotime, osyield, signal_m,
@@ -31,6 +29,7 @@ use crate::runtime::base::os::{
 use crate::runtime::base::this::hold_p;
 use crate::runtime::data::runtime2::{G, M, Mutex};
 use crate::runtime::lock::{lock, unlock};
+use crate::runtime::m::left_signals::signals_of;
 use crate::runtime::m::sigstack::{FAULTS, init_sigmask, sigsave};
 use crate::runtime::m::thread::ALLM;
 
@@ -48,15 +47,6 @@ pub(in crate::runtime) const fn bit(signal: c_int) -> u64 {
 /// program block.
 const NEVER: u64 =
     bit(FAULTS[0]) | bit(FAULTS[1]) | bit(SIG_PREEMPT) | bit(libc::SIGPROF) | bit(32) | bit(33);
-
-thread_local! {
-    /// The signals in which the mask of a goroutine, as the program has set it, differs from the
-    /// usual one. The goroutine changes it, and others look at it.
-    static OWN: AtomicU64 = const { AtomicU64::new(0) };
-}
-
-/// The offset of [`OWN`] from the thread pointer.
-static OWN_OFFSET: AtomicIsize = AtomicIsize::new(0);
 
 /// Whether a goroutine has had a mask of its own.
 static IN_USE: AtomicBool = AtomicBool::new(false);
@@ -125,12 +115,6 @@ fn place_to_remove(masks: &mut [Counted; MASKS], mask: u64) -> &mut Counted {
     &mut masks[place.unwrap_or(0)]
 }
 
-/// Finds out where masks are. Called before there is a goroutine.
-pub(in crate::runtime) fn init() {
-    let own = OWN.with(|own| ptr::from_ref(own).expose_provenance());
-    OWN_OFFSET.store(own.wrapping_sub(thread_pointer()) as isize, Ordering::Relaxed);
-}
-
 /// Returns the mask of the thread that started the runtime.
 pub(in crate::runtime) fn usual_mask() -> u64 {
     mask_of_set(init_sigmask())
@@ -142,11 +126,10 @@ pub(in crate::runtime) fn mask_of_set(set: MaybeUninit<libc::sigset_t>) -> u64 {
     unsafe { set.as_ptr().cast::<u64>().read() }
 }
 
-/// Returns what [`OWN`] is of `gp`, which has thread-locals of its own.
+/// Returns the signals in which the mask of `gp`, which has thread-locals of its own, differs from
+/// the usual one.
 fn own(gp: &G) -> &AtomicU64 {
-    let addr = gp.ext.tp.get().wrapping_add_signed(OWN_OFFSET.load(Ordering::Relaxed));
-    // SAFETY: one of the goroutine's thread-locals, whose memory is there as long as the G.
-    unsafe { &*ptr::with_exposed_provenance(addr) }
+    &signals_of(gp).other_mask
 }
 
 /// Returns the mask of `gp`, as the program has set it. `gp` runs here, or doesn't run.
@@ -158,8 +141,8 @@ fn mask_of(gp: &G) -> u64 {
 }
 
 /// The same of a goroutine with thread-locals of its own, which may run on any thread.
-pub(in crate::runtime) fn mask_of_any(gp: &G) -> u64 {
-    // SeqCst pairs with set_mask_of: see `threads/signals.rs`.
+pub(super) fn mask_of_any(gp: &G) -> u64 {
+    // SeqCst pairs with set_mask_of: see `left_signals.rs`.
     own(gp).load(Ordering::SeqCst) ^ usual_mask()
 }
 

@@ -107,13 +107,27 @@ impl Pooled for Timer {
 /// Its `seq` continues from its last use. So a call that the timer's last user set off, and that is
 /// still to come, is told apart by its old number.
 pub(in crate::runtime) fn acquire_timer() -> &'static Timer {
-    let Some(t) = pool::alloc::<Timer>() else { throw("out of memory for a timer") };
+    try_acquire_timer().unwrap_or_else(|| throw("out of memory for a timer"))
+}
+
+/// [`acquire_timer`] that returns none if there is no memory for a timer.
+pub(in crate::runtime) fn try_acquire_timer() -> Option<&'static Timer> {
+    let t = pool::alloc::<Timer>()?;
     // SAFETY: from the pool, so it is a timer or zero, which is one, too; timers are never freed.
     let t: &'static Timer = unsafe { &*t.as_ptr() };
     lock_init(&t.ext.send_lock, LockRank::TIMER_SEND);
     t.period.set(0);
     t.ext.feeds.set(false);
-    t
+    Some(t)
+}
+
+/// Whether the next [`acquire_timer`] finds a timer, unless others need very many meanwhile.
+#[cfg(any(feature = "std", loom))]
+pub(in crate::runtime) fn has_timers() -> bool {
+    try_acquire_timer().is_some_and(|t| {
+        release_timer(t);
+        true
+    })
 }
 
 /// Gives a timer that isn't active back to the pool: at once if it is in no heap. Otherwise the

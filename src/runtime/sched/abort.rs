@@ -17,6 +17,9 @@
 //! for the wait. One of the two sees the other, and if both do, the second finds nothing to end.
 //! That needs a total order of the mark, the state, and the place where the goroutine waits, if an
 //! atomic is that place: SeqCst. A lock orders its place by itself.
+//!
+//! A signal ends a wait in the same way, by another mark, if the wait has noted that signals end it
+//! (`m/signaled.rs`). It ends none at channels, nor for the end of a goroutine.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -25,20 +28,22 @@ use crate::runtime::base::os::osyield;
 use crate::runtime::base::this::{acquirem, releasem};
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, GDEAD, GIDLE, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING};
-use crate::runtime::g::aborted::{is_aborted, is_at_end, set_aborted};
+use crate::runtime::g::aborted::{is_aborted, is_at_end, is_marked, set_aborted};
 use crate::runtime::g::allgs::for_each_g_race;
 use crate::runtime::g::extent::can_be_aborted;
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
 use crate::runtime::lock::cancel::{EndWait, end_waiter};
+use crate::runtime::m::signaled::{is_signaled, waits_for_signals};
 use crate::runtime::sched::ready::goready;
 
-/// A wait that an abort may end. It is on the waiting goroutine's stack.
+/// A wait that an abort or a signal may end. It is on the waiting goroutine's stack.
 struct Wait {
     end: EndWait,
     give_up: *const (),
+    by_abort: bool,
 }
 
-/// In place of a [`Wait`] that an abort uses.
+/// In place of a [`Wait`] that another thread uses.
 const TAKEN: *mut c_void = ptr::without_provenance_mut(1);
 
 /// Aborts the goroutine `goid`, whose G is or was `gp`. Can be called anywhere.
@@ -62,7 +67,9 @@ pub(crate) fn abort_scopes_of(is_meant: impl Fn(u64) -> bool) {
 
 /// Whether the goroutine `goid`, whose G is or was `gp`, isn't at its end.
 pub(crate) fn is_alive(gp: &'static G, goid: u64) -> bool {
-    while_it_stays(gp, |gp| gp.goid.get() == goid && !is_at_end(gp))
+    let is_alive = while_it_stays(gp, |gp| gp.goid.get() == goid && !is_at_end(gp));
+    end_wait_if_marked(gp);
+    is_alive
 }
 
 /// Aborts `gp` if `is_meant` says so.
@@ -74,10 +81,11 @@ fn abort_if(gp: &'static G, is_meant: impl Fn(&G) -> bool) {
         }
         is_meant
     });
+    end_wait_if_marked(gp);
 }
 
 /// Returns the result of `f`, which is called while `gp` can't change its state. Returns false if
-/// `gp` has ended.
+/// `gp` has ended. Then the caller calls [`end_wait_if_marked`].
 pub(in crate::runtime) fn while_it_stays(gp: &'static G, f: impl Fn(&'static G) -> bool) -> bool {
     loop {
         let status = readgstatus(gp);
@@ -91,7 +99,6 @@ pub(in crate::runtime) fn while_it_stays(gp: &'static G, f: impl Fn(&'static G) 
         let result = stays && f(gp);
         if stays {
             casfrom_gscanstatus(gp, status | GSCAN, status);
-            end_wait_if_aborted(gp);
         }
         releasem(mp);
         if stays {
@@ -102,16 +109,23 @@ pub(in crate::runtime) fn while_it_stays(gp: &'static G, f: impl Fn(&'static G) 
     }
 }
 
-/// Ends the wait of `gp` if `gp` was aborted and waits. Called where an abort may have come too
-/// early to do this, or may have found the scan bit set.
+/// Ends the wait of `gp` if `gp` was aborted, or has got a signal, and waits. Called where the
+/// thread that has marked `gp` may have come too early to do this, or may have found the scan bit
+/// set.
 #[inline(always)]
-pub(in crate::runtime) fn end_wait_if_aborted(gp: &'static G) {
-    if is_aborted(gp) {
+pub(in crate::runtime) fn end_wait_if_marked(gp: &'static G) {
+    if is_marked(gp) {
         end_wait(gp);
     }
 }
 
-/// Ends the wait of `gp`, if `gp` was aborted and waits.
+/// [`end_wait_if_marked`] of all goroutines.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn end_waits_of_marked() {
+    for_each_g_race(end_wait_if_marked);
+}
+
+/// Ends the wait of `gp`, if `gp` was aborted, or has got a signal, and waits.
 #[cold]
 #[inline(never)]
 fn end_wait(gp: &'static G) {
@@ -153,20 +167,21 @@ fn give_up(gp: &'static G) {
             continue;
         }
         let give_back = || gp.ext.wait.store(wait, Ordering::Release);
-        if !is_aborted(gp) {
-            return give_back(); // another goroutine's
+        // SAFETY: the goroutine can't leave the wait before it is given back.
+        let Wait { end, give_up, by_abort } = unsafe { &*wait.cast::<Wait>() };
+        // Otherwise the mark was another goroutine's, or of a signal for an earlier wait.
+        if *by_abort && is_aborted(gp) || is_signaled(gp) {
+            // SAFETY: `end` belongs to its `give_up`.
+            unsafe { end(*give_up, &give_back) };
+        } else {
+            give_back();
         }
-        // SAFETY: the goroutine can't leave the wait before it is given back; its `end` belongs to
-        // its `give_up`.
-        return unsafe {
-            let Wait { end, give_up } = &*wait.cast::<Wait>();
-            end(*give_up, &give_back);
-        };
+        return;
     }
 }
 
-/// Calls `sleep`, which waits until it is woken, and ends the wait if the goroutine is aborted: see
-/// `with_limit`, in `time/fire.rs`. `gp` runs here.
+/// Calls `sleep`, which waits until it is woken, and ends the wait if the goroutine is aborted, or
+/// gets a signal in a wait that signals end: see `with_limit`, in `time/fire.rs`. `gp` runs here.
 ///
 /// # Safety
 /// As there. `give_up` may be called several times, by one thread after the other.
@@ -179,10 +194,28 @@ where
     Give: Fn() -> Option<W>,
     W: FnOnce(),
 {
-    if !can_be_aborted(gp) {
+    // SAFETY: as the caller says.
+    unsafe { until_ended(gp, can_be_aborted(gp), give_up, sleep) }
+}
+
+/// [`until_aborted`] where no abort ends the wait unless `by_abort`.
+///
+/// # Safety
+/// As [`until_aborted`].
+pub(in crate::runtime) unsafe fn until_ended<R, Give, W>(
+    gp: &G,
+    by_abort: bool,
+    give_up: &Give,
+    sleep: impl FnOnce() -> R,
+) -> R
+where
+    Give: Fn() -> Option<W>,
+    W: FnOnce(),
+{
+    if !by_abort && !waits_for_signals(gp) {
         return sleep();
     }
-    let wait = Wait { end: end_waiter::<Give, W>, give_up: ptr::from_ref(give_up).cast() };
+    let wait = Wait { end: end_waiter::<Give, W>, give_up: ptr::from_ref(give_up).cast(), by_abort };
     let wait = ptr::from_ref(&wait).cast_mut().cast::<c_void>();
     // Release: a thread that takes it sees what is in it.
     gp.ext.wait.store(wait, Ordering::Release);

@@ -44,7 +44,7 @@ use crate::runtime::p::runq::{globrunqput, runqempty, runqput};
 use crate::runtime::p::stop::asked_to_stop;
 use crate::runtime::preempt::preemptible::can_preempt_m;
 use crate::runtime::preempt::xregs::x_reg_save;
-use crate::runtime::sched::abort::end_wait_if_aborted;
+use crate::runtime::sched::abort::end_wait_if_marked;
 use crate::runtime::sched::claim::{Source, claim, run_claimed, unclaim};
 use crate::runtime::sched::detach::need_p;
 use crate::runtime::sched::poll::own_timers_due;
@@ -200,7 +200,7 @@ unsafe extern "C" fn park_m<const CLAIMED: bool>(gp: *mut G) -> ! {
             unsafe { execute(mp, gp, true) }
         }
     }
-    end_wait_if_aborted(gp);
+    end_wait_if_marked(gp);
     // SAFETY: on g0 of `mp`; dropg has taken its goroutine.
     unsafe { if CLAIMED { run_claimed(mp) } else { schedule(mp) } }
 }

@@ -15,10 +15,11 @@ use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::{result_of, syscall};
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::m::signaled::handle_signals;
 use crate::runtime::stdpark::descriptors::{Waited, after_close, before_close, wait_for_one};
 use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::operation::{ECANCELED, is_nonblocking};
+use crate::runtime::stdpark::operation::{ECANCELED, EINTR, is_nonblocking};
 
 /// Returns the goroutine, if it may park. In an exploration a wait for a child blocks its thread.
 /// It also does on a goroutine that has a thread to itself, as a goroutine that traces the child
@@ -27,27 +28,33 @@ fn may_wait() -> Option<&'static G> {
     may_park().filter(|gp| gp.lockedm.get().is_none() && !(exploring() && is_explored(gp)))
 }
 
-/// Waits until the process of a pidfd has ended, as far as the goroutine can park for that. Returns
-/// false if the run that the goroutine is in has ended the wait.
-fn wait_for_end(gp: &'static G, pidfd: RawFd) -> bool {
+/// Calls `wait`, which waits until a process has ended, as far as the goroutine can park for that.
+/// Returns the error if the call ends before.
+fn until_it_ends(gp: &'static G, wait: impl Fn() -> Waited) -> Result<(), isize> {
     loop {
-        match wait_for_one(gp, pidfd, libc::POLLIN, false, How::Armed, WaitReason::StdChild, None) {
-            Waited::Ready(0) => {}
-            Waited::Canceled => return false,
-            _ => return true,
+        let waited = wait();
+        // No descriptor is open that a handler would leak which jumps out.
+        let is_over = handle_signals(gp).ends(false);
+        match waited {
+            Waited::Canceled => return Err(ECANCELED),
+            Waited::Ready(0) | Waited::Signaled if is_over => return Err(EINTR),
+            Waited::Ready(0) | Waited::Signaled => {}
+            _ => return Ok(()),
         }
     }
 }
 
-/// [`wait_for_end`] of a process.
-fn wait_for_end_of(gp: &'static G, pid: pid_t) -> bool {
+/// Waits until the process of a pidfd may have ended.
+fn wait_for_pidfd(gp: &'static G, pidfd: RawFd) -> Waited {
+    wait_for_one(gp, pidfd, libc::POLLIN, false, How::Armed, WaitReason::StdChild, None)
+}
+
+/// [`wait_for_pidfd`] of a process.
+fn wait_for_process(gp: &'static G, pid: pid_t) -> Waited {
     // SAFETY: no memory is passed.
     let pidfd = unsafe { syscall!(SYS_pidfd_open, pid, 0) };
-    let Ok(pidfd) = RawFd::try_from(pidfd) else { return true };
-    if pidfd < 0 {
-        return true;
-    }
-    let waited = wait_for_end(gp, pidfd);
+    let Ok(pidfd @ 0..) = RawFd::try_from(pidfd) else { return Waited::Cannot };
+    let waited = wait_for_pidfd(gp, pidfd);
     before_close(pidfd);
     // SAFETY: the descriptor belongs to this function.
     unsafe { syscall!(SYS_close, pidfd) };
@@ -76,8 +83,8 @@ pub(super) unsafe fn wait4(pid: pid_t, status: *mut c_int, options: c_int, usage
         if ret != 0 {
             return result_of(ret);
         }
-        if !wait_for_end_of(gp, pid) {
-            return result_of(ECANCELED);
+        if let Err(error) = until_it_ends(gp, || wait_for_process(gp, pid)) {
+            return result_of(error);
         }
     }
     result_of(call(options))
@@ -109,12 +116,12 @@ pub(super) unsafe fn waitid(kind: idtype_t, id: id_t, info: *mut siginfo_t, opti
         // SAFETY: all zero is a valid siginfo_t, and the kernel writes one that is a child's.
         let is_running = ret == 0 && unsafe { seen.assume_init_ref().si_pid() } == 0;
         if is_running {
-            let goes_on = match kind {
-                libc::P_PID => wait_for_end_of(gp, id as pid_t),
-                _ => wait_for_end(gp, id as RawFd),
+            let wait = || match kind {
+                libc::P_PID => wait_for_process(gp, id as pid_t),
+                _ => wait_for_pidfd(gp, id as RawFd),
             };
-            if !goes_on {
-                return result_of(ECANCELED);
+            if let Err(error) = until_it_ends(gp, wait) {
+                return result_of(error);
             }
         }
     }

@@ -30,10 +30,13 @@ use crate::runtime::base::os::poll_now;
 use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
+use crate::runtime::explore::clock::now;
 use crate::runtime::g::extent::run_is_over;
+use crate::runtime::m::signaled::until_signaled;
 use crate::runtime::netpoll::epoll::{has_epoll, remove_marked};
 use crate::runtime::netpoll::marked::{Owner, set_owner};
 use crate::runtime::netpoll::{netpoll_adjust_waiters, netpoll_generic_init};
+use crate::runtime::p::timer::has_timers;
 use crate::runtime::sched::park::gopark;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::stdpark::entry::{
@@ -237,18 +240,22 @@ pub(super) enum Waited {
     /// any.
     Ready(u32),
     TimedOut,
-    /// The run that the goroutine is in is over.
+    /// The run that the goroutine is in is over, or the goroutine was aborted.
     Canceled,
+    /// A signal for the goroutine has come, if no handler has run yet: see `m/signaled.rs`.
+    Signaled,
     /// A descriptor was closed.
     Closed,
     /// The wait has lasted long: the caller asks again for the program's settings.
     Anew,
-    /// The kernel can't wait for one of the descriptors by epoll.
+    /// The kernel can't wait for one of the descriptors by epoll, or there is no memory for the
+    /// wait's limit.
     Cannot,
 }
 
 /// Parks `gp`, the running goroutine, until `fd` is ready for one of `events`, which are `poll`'s,
-/// or until the time, if there is one. The wait may end spuriously.
+/// or until the time, if there is one. The wait may end spuriously, and signals may have come: the
+/// caller lets them be handled ([`handle_signals`](crate::runtime::m::signaled::handle_signals)).
 pub(super) fn wait_for_one(
     gp: &'static G,
     fd: RawFd,
@@ -322,8 +329,13 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
         }),
         Found::Running | Found::Ended => None,
     };
-    // SAFETY: a wait ends once, and the thread that ends it wakes the goroutine.
-    let queued = unsafe { with_limit_in_run(until.map(Limit::Time), &give_up, sleep) };
+    let queued = until_signaled(wait.gp, || {
+        if until.is_some() && !has_timers() {
+            return Queued::Cannot;
+        }
+        // SAFETY: a wait ends once, and the thread that ends it wakes the goroutine.
+        unsafe { with_limit_in_run(until.map(Limit::Time), &give_up, sleep) }
+    });
     match queued {
         Queued::Waits => {}
         Queued::Again => return Waited::Ready(0),
@@ -331,7 +343,9 @@ fn wait_at(wait: &Wait, nodes: &[Node], reason: WaitReason, until: Option<i64>) 
     }
     match wait.state.load(Ordering::Acquire) {
         state if state == TIMED_OUT && run_is_over() => Waited::Canceled,
-        state if state == TIMED_OUT => Waited::TimedOut,
+        state if state == TIMED_OUT && until.is_some_and(|until| until <= now()) => Waited::TimedOut,
+        // Or a timer has fired early, by another clock: then no signal is found.
+        state if state == TIMED_OUT => Waited::Signaled,
         state if state == CLOSED => Waited::Closed,
         state if state == ANEW => Waited::Anew,
         _ => Waited::Ready(0),

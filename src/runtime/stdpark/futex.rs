@@ -11,6 +11,10 @@ use crate::runtime::arch::syscall::keeping_errno;
 use crate::runtime::data::runtime2::G;
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::exploring;
+#[cfg(pthreads)]
+use crate::runtime::g::extent::is_aborted_here;
+use crate::runtime::m::signaled::{handle_signals, until_signaled};
+use crate::runtime::p::timer::has_timers;
 use crate::runtime::sched::exploration::point;
 use crate::runtime::stdpark::futex_table::{
     ANY_BIT, Ends, Waited, as_thread, kernel_is_next, may_have_waiters, requeue, wait, wake, wake_later,
@@ -33,6 +37,7 @@ const PRIVATE_U32: usize = 2 | libc::FUTEX_PRIVATE_FLAG as usize;
 const EAGAIN: isize = -libc::EAGAIN as isize;
 #[cfg(pthreads)]
 const ECANCELED: isize = -libc::ECANCELED as isize;
+const EINTR: isize = -libc::EINTR as isize;
 const EINVAL: isize = -libc::EINVAL as isize;
 const ENOSYS: isize = -libc::ENOSYS as isize;
 const ETIMEDOUT: isize = -libc::ETIMEDOUT as isize;
@@ -133,11 +138,24 @@ impl Call {
             return EINVAL;
         }
         // SAFETY: the caller of `run` passes no time, or the address of a timespec.
-        match unsafe { time.until() } {
-            // SAFETY: the word is aligned, and the caller of `run` keeps it; `gp` may park.
-            Ok(until) => unsafe { park(gp, addr, value, bits, Ends { time: until, by_abort: false }) },
+        let ends = match unsafe { time.until() } {
+            Ok(until) => Ends { time: until, by_abort: false },
             // A time that isn't understood here.
-            Err(()) => as_thread(addr, by_kernel),
+            Err(()) => return as_thread(addr, by_kernel),
+        };
+        loop {
+            // SAFETY: the word is aligned, and the caller of `run` keeps it; `gp` may park.
+            let ret = unsafe { park(gp, addr, value, bits, ends) };
+            let Some(ret) = ret else { return as_thread(addr, by_kernel) };
+            // Handlers may run for long.
+            let is_over = ret != ETIMEDOUT || ends.have_come();
+            let handled = handle_signals(gp);
+            if is_over {
+                return ret;
+            }
+            if handled.ends(ends.time.is_some()) {
+                return EINTR;
+            }
         }
     }
 
@@ -264,8 +282,11 @@ impl Deadline {
 }
 
 /// Waits while the word is `value`, at most until the limit: a goroutine that may park here parks,
-/// and others wait in the kernel. Returns what the kernel would. If this is a point where a thread
-/// may be canceled, the wait of a goroutine that is canceled ends, with `ECANCELED`.
+/// and others wait in the kernel. Returns what the kernel would. A signal ends the wait of a
+/// goroutine for nothing.
+///
+/// If this is a point where a thread may be canceled, the wait of a goroutine that is canceled ends
+/// with `ECANCELED`, and a signal ends it with `EINTR` if its handler doesn't let calls go on.
 #[cfg(pthreads)]
 #[inline(never)]
 pub(in crate::runtime) fn wait_at_word(
@@ -278,10 +299,19 @@ pub(in crate::runtime) fn wait_at_word(
         let Some(gp) = may_park() else { return wait_in_kernel(word, value, limit) };
         point("a futex's wait");
         let ends = Ends { time: limit.map(Deadline::until), by_abort: is_point && is_thread(gp) };
+        let addr = ptr::from_ref(word).expose_provenance();
         // SAFETY: the caller keeps the word, and `gp` may park.
-        match unsafe { park(gp, ptr::from_ref(word).expose_provenance(), value, ANY_BIT, ends) } {
-            ETIMEDOUT if ends.by_abort && !ends.have_come() => ECANCELED,
-            result => result,
+        let ret = unsafe { park(gp, addr, value, ANY_BIT, ends) };
+        let Some(ret) = ret else { return wait_in_kernel(word, value, limit) };
+        // Handlers may run for long.
+        let is_over = ends.have_come();
+        let handled = handle_signals(gp);
+        match ret {
+            ETIMEDOUT if is_over => ETIMEDOUT,
+            ETIMEDOUT if ends.by_abort && is_aborted_here() => ECANCELED,
+            ETIMEDOUT if is_point && handled.ends(limit.is_some()) => EINTR,
+            ETIMEDOUT => 0,
+            ret => ret,
         }
     })
 }
@@ -336,17 +366,23 @@ pub(in crate::runtime) fn wake_queued(addr: usize, n: u32, bits: u32) {
     });
 }
 
-/// Parks `gp`, and returns what the kernel would.
+/// Parks `gp`, and returns what the kernel would; `ETIMEDOUT` also for a wait that an abort or a
+/// signal has ended. Returns none if there is no memory for the limit.
 ///
 /// # Safety
 /// As [`wait`].
-unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, ends: Ends) -> isize {
-    // SAFETY: the caller keeps to the contract of `wait`.
-    match unsafe { wait(gp, addr, value, bits, ends) } {
-        Waited::Woken => 0,
-        Waited::Changed => EAGAIN,
-        Waited::TimedOut => ETIMEDOUT,
-    }
+unsafe fn park(gp: &'static G, addr: usize, value: u32, bits: u32, ends: Ends) -> Option<isize> {
+    until_signaled(gp, || {
+        if ends.time.is_some() && !has_timers() {
+            return None;
+        }
+        // SAFETY: the caller keeps to the contract of `wait`.
+        Some(match unsafe { wait(gp, addr, value, bits, ends) } {
+            Waited::Woken => 0,
+            Waited::Changed => EAGAIN,
+            Waited::TimedOut => ETIMEDOUT,
+        })
+    })
 }
 
 /// Returns how many were woken, here and by the kernel. Returns the kernel's error only if none was

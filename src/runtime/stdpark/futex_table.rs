@@ -29,12 +29,16 @@ use crate::runtime::data::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, Mutex, TraceBlockReason, WaitReason, sched};
 use crate::runtime::explore::clock::now;
+use crate::runtime::g::extent::can_be_aborted;
 use crate::runtime::lock::mutex::lock_ranked;
 use crate::runtime::lock::rank::LockRank;
 use crate::runtime::lock::unlock;
 use crate::runtime::m::checkdead::counted;
+use crate::runtime::m::signaled::waits_for_signals;
 use crate::runtime::p::sysmon_sleep::wake_sysmon_from_signal;
-use crate::runtime::sched::abort::until_aborted;
+#[cfg(pthreads)]
+use crate::runtime::sched::abort::end_waits_of_marked;
+use crate::runtime::sched::abort::until_ended;
 use crate::runtime::sched::park::goparkunlock;
 use crate::runtime::sched::ready::{goready, ready_last};
 use crate::runtime::stdpark::{BUCKET_BITS, PLACES};
@@ -249,11 +253,11 @@ pub(super) enum Waited {
     Woken,
     /// The word had another value.
     Changed,
-    /// One of its [`Ends`] has come.
+    /// One of its [`Ends`] has come, or a signal.
     TimedOut,
 }
 
-/// What ends a wait if no wake does.
+/// What ends a wait if no wake does. In a wait that signals end (`m/signaled.rs`), they do, too.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     pub(super) time: Option<i64>,
@@ -262,9 +266,9 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Whether only a wake ends the wait.
-    fn are_none(&self) -> bool {
-        self.time.is_none() && !self.by_abort
+    /// Whether only a wake ends a wait of `gp`, which runs here.
+    fn are_none(&self, gp: &G) -> bool {
+        self.time.is_none() && !self.by_abort && !waits_for_signals(gp)
     }
 
     /// Whether the time has come.
@@ -295,7 +299,7 @@ pub(super) unsafe fn wait(gp: &'static G, addr: usize, value: u32, bits: u32, en
         bucket.push(&waiter);
         waiter.park(bucket)
     };
-    if ends.are_none() {
+    if ends.are_none(gp) {
         return sleep();
     }
     if ends.have_come() {
@@ -359,7 +363,8 @@ impl Waiter {
         // SAFETY: the state is read and written with the bucket's lock held. Only the thread that
         // has taken the waiter off the list wakes the goroutine.
         unsafe {
-            let sleep = || if ends.by_abort { until_aborted(gp, &give_up, sleep) } else { sleep() };
+            let by_abort = ends.by_abort && can_be_aborted(gp);
+            let sleep = || until_ended(gp, by_abort, &give_up, sleep);
             match ends.time {
                 Some(time) => with_limit(Limit::Time(time), &give_up, sleep),
                 None => sleep(),
@@ -504,6 +509,18 @@ static WAKES: [Wake; PLACES] =
 /// Whether there was no room for a wake.
 static ALL: AtomicBool = AtomicBool::new(false);
 
+/// Whether waits of goroutines that have a mark are to end.
+#[cfg(pthreads)]
+static MARKED: AtomicBool = AtomicBool::new(false);
+
+/// Makes sysmon end the waits of goroutines that have a mark. Takes no lock and allocates nothing.
+#[cfg(pthreads)]
+pub(in crate::runtime) fn end_waits_later() {
+    // Release pairs with wake_those: the marks are there.
+    MARKED.swap(true, Ordering::Release);
+    wake_sysmon_for_wakes();
+}
+
 /// Makes sysmon wake up to `n` goroutines at `addr`. Takes no lock and allocates nothing.
 pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
     let free =
@@ -518,6 +535,11 @@ pub(super) fn wake_later(addr: usize, n: u32, bits: u32) {
         // Release pairs with wake_those: the caller has changed the word.
         None => _ = ALL.swap(true, Ordering::Release),
     }
+    wake_sysmon_for_wakes();
+}
+
+/// Makes sysmon do the wakes that were left.
+fn wake_sysmon_for_wakes() {
     // SeqCst, as are sysmon's accesses of `sysmonwait`: either sysmon sees this before it sleeps,
     // or this sees that sysmon sleeps. A swap, because after a plain store sysmon would see the
     // wakes that this thread has left, but not those of other threads.
@@ -538,6 +560,10 @@ pub(in crate::runtime) fn wake_those() {
         // Acquire pairs with wake_later.
         if ALL.swap(false, Ordering::Acquire) {
             wake_all();
+        }
+        #[cfg(pthreads)]
+        if MARKED.swap(false, Ordering::Acquire) {
+            end_waits_of_marked();
         }
         for left in WAKES.iter() {
             // Likewise.

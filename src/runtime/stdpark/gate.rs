@@ -88,9 +88,10 @@ pub(in crate::runtime) fn set_threads_live() {
 ///   `waitpid`, `nanosleep` and the like.
 ///
 /// When a descriptor is closed while a goroutine waits for it, the wait ends with `EBADF`, where a
-/// thread would wait on. No signal ends a wait with `EINTR`. In an
-/// [exploration](crate::explore#std) std's clocks and random numbers come from the run. A wait for
-/// a socket ends the process there, because an exploration doesn't control sockets.
+/// thread would wait on. No signal ends a wait with `EINTR`, unless `make_threads_goroutines` has
+/// made threads goroutines and `pthread_kill` sends it. In an [exploration](crate::explore#std)
+/// std's clocks and random numbers come from the run. A wait for a socket ends the process there,
+/// because an exploration doesn't control sockets.
 ///
 /// Call this once, as a rule at the beginning of `main`. Libraries must not, because it changes how
 /// the whole program waits. If the environment variable `GOSCHED_STD` is 1, waits park in a program
@@ -215,7 +216,7 @@ fn is_on(stack: Stack) -> bool {
 /// Whether the caller may make goroutines ready, which takes locks of the runtime's. It may if it
 /// holds no such lock, and hasn't interrupted code that holds one, or that is between two steps on
 /// g0.
-pub(super) fn may_ready() -> bool {
+pub(in crate::runtime) fn may_ready() -> bool {
     match this_m() {
         Some(mp) => mp.locks.get() == 0 && !is_on(mp.ext.gsignal.stack.get()),
         // A handler may have interrupted the allocator, which making a thread for the goroutine

@@ -28,6 +28,7 @@ use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
+use crate::runtime::m::signaled::handle_signals;
 use crate::runtime::m::sigstack::with_signals_blocked;
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::sched::entersyscall::{entersyscall, exitsyscall};
@@ -41,6 +42,7 @@ use crate::runtime::stdpark::time::sleep_for;
 pub(super) const EAGAIN: isize = -libc::EAGAIN as isize;
 pub(super) const ECANCELED: isize = -libc::ECANCELED as isize;
 pub(super) const EBADF: isize = -libc::EBADF as isize;
+pub(super) const EINTR: isize = -libc::EINTR as isize;
 
 /// What an operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +102,8 @@ pub(super) struct Operation {
     tries_again: bool,
     /// The events that the last wait has seen; 0 if something was done since.
     seen: u32,
+    /// Whether a part of the call was done.
+    is_begun: bool,
     pace: Pace,
 }
 
@@ -139,6 +143,7 @@ impl Operation {
             looked,
             tries_again: false,
             seen: 0,
+            is_begun: false,
             pace: Pace::new(),
         })
     }
@@ -203,8 +208,13 @@ impl Operation {
         let ends = soon.map_or(until, |soon| Some(until.map_or(soon, |until| until.min(soon))));
         let events = self.what.events();
         let waited = wait_for_one(self.gp, self.fd, events, true, how, self.what.reason(), ends);
+        // Handlers run with no frame of the wait on the stack. As in the kernel, a call doesn't go
+        // on that has a limit, or has done a part.
+        let is_over = handle_signals(self.gp).ends(until.is_some() || self.is_begun);
         self.looked = self.entry.word.look();
         match waited {
+            Waited::Canceled => Next::Return(ECANCELED),
+            _ if is_over => Next::Return(EINTR),
             Waited::Ready(seen) => {
                 self.seen = seen;
                 Next::Again
@@ -213,7 +223,7 @@ impl Operation {
                 self.until = None;
                 Next::Again
             }
-            Waited::Canceled => Next::Return(ECANCELED),
+            Waited::Signaled => Next::Again,
             Waited::TimedOut if ends != until => Next::Again,
             // A connect goes on, as the kernel's does.
             Waited::TimedOut if self.what == What::Connect => Next::Return(-libc::EINPROGRESS as isize),
@@ -359,6 +369,7 @@ impl Operation {
     /// Notes that something was done, so the events that were seen before mean nothing.
     pub(super) fn progress(&mut self) {
         self.seen = 0;
+        self.is_begun = true;
         self.pace = Pace::new();
     }
 
@@ -444,7 +455,7 @@ impl Pace {
     pub(super) fn before_wait(&mut self) {
         self.waits += 1;
         if self.waits > Pace::AT_ONCE {
-            sleep_for(Pace::PAUSE);
+            _ = sleep_for(Pace::PAUSE);
         }
     }
 }

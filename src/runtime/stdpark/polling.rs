@@ -17,11 +17,12 @@ use crate::runtime::data::runtime2::{G, WaitReason};
 use crate::runtime::explore::clock::now;
 use crate::runtime::g::explored::{exploring, is_explored};
 use crate::runtime::g::extent::{in_run, outside_of_run};
+use crate::runtime::m::signaled::{Handled, handle_signals};
 use crate::runtime::mem::morestack_check::stop_if_asked;
 use crate::runtime::stdpark::descriptors::{Waited, wait_for_any, wait_for_one};
 use crate::runtime::stdpark::entry::How;
 use crate::runtime::stdpark::gate::{is_thread, may_park};
-use crate::runtime::stdpark::operation::{ECANCELED, Pace, in_kernel};
+use crate::runtime::stdpark::operation::{ECANCELED, EINTR, Pace, in_kernel};
 use crate::runtime::stdpark::time::{nanoseconds, sleep_for};
 
 /// The maximum number of descriptors that a goroutine waits for at once.
@@ -29,8 +30,6 @@ const MOST: usize = 1024;
 
 /// The size of the kernel's signal masks.
 const MASK_SIZE: usize = 8;
-
-const EINTR: isize = -libc::EINTR as isize;
 
 const NO_TIME: timespec = timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -99,14 +98,19 @@ fn poll_until(
         // thread's cancellation ends it.
         let ends_early = is_thread(gp) && !in_run();
         let waited = if ends_early { wait(gp, until) } else { outside_of_run(|| wait(gp, until)) };
+        // Handlers run with no frame of the wait on the stack. No poll goes on after one.
+        let handled = handle_signals(gp);
         match waited {
             Waited::Canceled if ends_early => return ECANCELED,
             Waited::Cannot => return in_kernel(plain),
             Waited::TimedOut => return attempt(),
-            Waited::Ready(_) | Waited::Canceled | Waited::Closed | Waited::Anew => {
+            Waited::Ready(_) | Waited::Canceled | Waited::Signaled | Waited::Closed | Waited::Anew => {
                 let ret = attempt();
                 if ret != 0 {
                     return ret;
+                }
+                if handled != Handled::Nothing {
+                    return EINTR;
                 }
             }
         }
@@ -175,9 +179,9 @@ unsafe fn poll_for(patience: Patience, fds: *mut pollfd, n: nfds_t, plain: &dyn 
     if n == 0
         && let Patience::For(ns @ 1..) = patience
         && may_park().is_some()
+        && let Some(left) = sleep_for(ns)
     {
-        sleep_for(ns);
-        return 0;
+        return if left > 0 { EINTR } else { 0 };
     }
     if n == 0 || n as usize > MOST || fds.is_null() {
         return in_kernel(plain);

@@ -13,8 +13,17 @@
 use crate::runtime::base::os::{futexsleep, nanotime};
 use crate::runtime::data::atomic::Ordering;
 use crate::runtime::data::runtime2::G;
+use crate::runtime::m::signaled::{handle_signals, until_signaled};
+use crate::runtime::p::timer::has_timers;
 use crate::runtime::stdpark::futex_table::{Ends, State, Waited, Waiter, bucket_of};
-use crate::runtime::stdpark::gate::is_thread;
+use crate::runtime::stdpark::gate::{is_thread, may_park};
+
+/// Returns the goroutine that is to sleep until the time, if there is one, or none if its thread is
+/// to sleep.
+pub(in crate::runtime) fn sleeper(until: Option<i64>) -> Option<&'static G> {
+    // Without memory for a timer, the wait blocks its thread.
+    may_park().filter(|_| until.is_none() || has_timers())
+}
 
 /// A goroutine's or a thread's wait, on its stack.
 pub(in crate::runtime) struct Queued(Waiter);
@@ -40,8 +49,9 @@ impl Queued {
         bucket.unlock();
     }
 
-    /// Sleeps until a wake, or until the time. If this is a point where a thread may be canceled,
-    /// an abort ends the wait, too. Returns whether a wake has ended it.
+    /// Sleeps until a wake, until the time, or until a signal for the caller, which it lets be
+    /// handled. If this is a point where a thread may be canceled, an abort ends the wait, too.
+    /// Returns whether a wake has ended it.
     pub(in crate::runtime) fn sleep(&self, until: Option<i64>, is_point: bool) -> bool {
         let Some(gp) = self.0.gp else { return self.sleep_as_thread(until) };
         let ends = Ends { time: until, by_abort: is_point && is_thread(gp) };
@@ -57,7 +67,9 @@ impl Queued {
             return !self.leave();
         }
         // SAFETY: `sleep` parks this waiter.
-        matches!(unsafe { self.0.limited(gp, ends, sleep) }, Waited::Woken)
+        let waited = until_signaled(gp, || unsafe { self.0.limited(gp, ends, sleep) });
+        handle_signals(gp);
+        matches!(waited, Waited::Woken)
     }
 
     /// [`sleep`](Self::sleep) in the kernel.

@@ -14,10 +14,12 @@ use crate::runtime::arch::getg;
 use crate::runtime::base::os::clock_time;
 use crate::runtime::explore::clock::{now, time_of_run};
 use crate::runtime::explore::random::fill_from_run;
-use crate::runtime::g::extent::is_aborted_here;
+use crate::runtime::g::extent::{can_be_aborted, is_aborted_here};
+use crate::runtime::m::signaled::{Handled, handle_signals, until_signaled};
 use crate::runtime::sched::park::gosched;
 use crate::runtime::stdpark::gate::{is_thread, live, may_park};
-use crate::runtime::time::sleep::{time_sleep, time_sleep_limited};
+use crate::runtime::stdpark::operation::EINTR;
+use crate::runtime::time::sleep::{has_timer_for_sleep, time_sleep_until_ended};
 
 /// Returns a time in nanoseconds, or none if the kernel refuses it.
 pub(super) fn nanoseconds(time: &libc::timespec) -> Option<i64> {
@@ -39,45 +41,62 @@ pub(in crate::runtime) fn until_clock_says(clock: libc::clockid_t, time: &libc::
 }
 
 /// Sleeps as `clock_nanosleep` does, if the caller is a goroutine that may park here, and the
-/// kernel would accept the arguments. Returns whether it has slept. Nothing ends the sleep early.
+/// kernel would accept the arguments. Returns what the kernel would.
 ///
 /// # Safety
-/// `request` is null or a time.
-pub(super) unsafe fn sleep(clock: libc::clockid_t, flags: c_int, request: *const libc::timespec) -> bool {
-    let slept = || {
-        may_park()?;
-        let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME);
-        // SAFETY: the caller says that `request` is null or a time.
-        let time = unsafe { request.as_ref() }.filter(|_| known).and_then(nanoseconds)?;
-        let absolute = flags & libc::TIMER_ABSTIME != 0;
-        sleep_for(if absolute { from_now(clock, time)? } else { time });
-        Some(())
-    };
-    slept().is_some()
+/// As the C library's `clock_nanosleep`.
+pub(super) unsafe fn sleep(
+    clock: libc::clockid_t,
+    flags: c_int,
+    request: *const timespec,
+    rest: *mut timespec,
+) -> Option<isize> {
+    may_park()?;
+    let known = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME);
+    // SAFETY: null or a time, as the caller says.
+    let time = unsafe { request.as_ref() }.filter(|_| known).and_then(nanoseconds)?;
+    let absolute = flags & libc::TIMER_ABSTIME != 0;
+    let left = sleep_for(if absolute { from_now(clock, time)? } else { time })?;
+    if left == 0 {
+        return Some(0);
+    }
+    // SAFETY: null or a place for a time, as the caller says.
+    if !absolute && let Some(rest) = unsafe { rest.as_mut() } {
+        *rest = timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 };
+    }
+    Some(EINTR)
 }
 
-/// Sleeps for `ns` nanoseconds, or until the thread that the goroutine is was canceled; if that is
-/// 0 or less, only lets others run. Called on a goroutine that may park.
-pub(super) fn sleep_for(ns: i64) {
-    if ns <= 0 {
+/// Sleeps for `ns` nanoseconds; if that is 0 or less, only lets others run. The cancellation of the
+/// thread that the goroutine is ends the sleep. Returns 0 then, and how much was left if a signal
+/// has ended it; none if there is no memory for a timer. Called on a goroutine that may park.
+pub(super) fn sleep_for(ns: i64) -> Option<i64> {
+    let Some(gp) = getg().filter(|_| ns > 0) else {
         // SAFETY: on a goroutine that may park, and has thread-locals of its own.
-        return unsafe { gosched() };
-    }
+        unsafe { gosched() };
+        return Some(0);
+    };
     let until = now().saturating_add(ns);
-    let is_thread = getg().is_some_and(is_thread);
+    let is_thread = is_thread(gp);
     // By another clock, a timer may fire a little before its time.
     loop {
         let left = until.saturating_sub(now());
         if left <= 0 || is_thread && is_aborted_here() {
-            return;
+            return Some(0);
         }
-        // SAFETY: on a goroutine that may park, and has thread-locals of its own.
-        unsafe {
-            if is_thread {
-                time_sleep_limited(left);
-            } else {
-                time_sleep(left);
-            }
+        let by_abort = is_thread && can_be_aborted(gp);
+        let slept = until_signaled(gp, || {
+            has_timer_for_sleep(gp).then(|| {
+                // SAFETY: on a goroutine that may park, and has thread-locals of its own.
+                unsafe { time_sleep_until_ended(left, by_abort) }
+            })
+        });
+        // Handlers may run for long.
+        let left = until.saturating_sub(now()).max(0);
+        let handled = handle_signals(gp);
+        slept?;
+        if handled != Handled::Nothing {
+            return Some(left);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::runtime::data::ext::{IS_THREAD, Name, StackKind};
 use crate::runtime::data::runtime2::G;
 use crate::runtime::g::values::drop_locals;
 use crate::runtime::lock::foreign_locks;
+use crate::runtime::m::left_signals::{handle_unblocked, signals_of};
 use crate::runtime::m::sigmask::{self, Change, change_mask, mask_to_inherit};
 use crate::runtime::mem::sizes::{room_for, with_own_locals};
 use crate::runtime::sched::exploration::point;
@@ -21,7 +22,6 @@ use crate::runtime::threads::attributes::Wanted;
 use crate::runtime::threads::cancel::{end_cancellation, forget_cancellation};
 use crate::runtime::threads::live::live;
 use crate::runtime::threads::record::{Record, Start, record_of, this_goroutine, this_thread};
-use crate::runtime::threads::signals::{handle_what_was_left, signals_of};
 use crate::runtime::tls::{number_thread, thread_of_g};
 
 unsafe extern "C" {
@@ -120,7 +120,8 @@ pub(super) unsafe extern "C" fn thread_main(gp: *mut c_void) {
 #[unsafe(no_mangle)]
 extern "C-unwind" fn gosched_thread_begins() {
     if let Some(gp) = this_thread() {
-        handle_what_was_left(gp);
+        signals_of(gp).run();
+        handle_unblocked(gp);
     }
 }
 

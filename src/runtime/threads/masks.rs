@@ -9,10 +9,10 @@ use libc::{sigset_t, stack_t};
 
 use crate::runtime::arch::stack_pointer;
 use crate::runtime::data::runtime2::M;
+use crate::runtime::m::left_signals::handle_unblocked;
 use crate::runtime::m::sigmask::{Change, change_mask, mask_of_set};
 use crate::runtime::m::sigstack::stack_of;
 use crate::runtime::threads::record::this_goroutine;
-use crate::runtime::threads::signals::handle_unblocked;
 
 /// `SS_AUTODISARM`: the kernel's `signal.h`.
 const SS_AUTODISARM: c_int = 1 << 31;

@@ -1,36 +1,35 @@
 //! Signals that are sent to a thread which is a goroutine.
 //!
-//! A signal that `pthread_kill` sends to a goroutine is *left* to it ([`Signals::left`]) in three
+//! A signal that `pthread_kill` sends to a goroutine is *left* to it (`m/left_signals.rs`) in three
 //! cases:
 //!
 //! - The goroutine blocks it. It handles the signal when it unblocks it, or takes it in a wait for
 //!   signals (`sigwait.rs`). The kernel can't keep the signal, as the goroutine's thread changes.
 //! - The goroutine hasn't begun. It handles the signal when it begins.
-//! - It waits for a lock. It is woken, handles the signal, and waits again ([`handling_signals`]).
+//! - It waits in a call of the C library. The wait ends, and the goroutine handles the signal
+//!   (`m/signaled.rs`). Then the call fails with `EINTR`, or waits again, as it would on a thread.
 //!
-//! To handle a signal, the goroutine sends it to the thread that runs it at that time.
-//!
-//! Other signals go to the kernel. A goroutine that runs gets the signal on its M's thread. One
-//! that waits for anything else has no thread, so the process gets the signal, and a thread that
-//! doesn't block it handles it. So there a handler can't tell from its thread for whom the signal
-//! is.
+//! Other signals go to the kernel. A goroutine that runs gets the signal on its M's thread. It has
+//! no thread while it is in a queue, or waits at something of this crate's own, or for the end of a
+//! thread. There the process gets the signal, and a thread that doesn't block it handles it. So a
+//! handler can't tell from its thread for whom such a signal is.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use libc::{pthread_t, siginfo_t, sigval};
 
-use crate::runtime::arch::syscall::keeping_errno;
-use crate::runtime::arch::{raw, thread_pointer};
-use crate::runtime::base::os::{SIG_PREEMPT, gettid, signal_m};
+use crate::runtime::arch::raw;
+use crate::runtime::base::os::{SIG_PREEMPT, signal_m};
 use crate::runtime::data::runtime2::G;
-use crate::runtime::m::sigmask::{bit, mask_of_any};
-use crate::runtime::sched::abort::while_it_stays;
-use crate::runtime::stdpark::futex::wake_queued;
-use crate::runtime::stdpark::futex_table::ANY_BIT;
+use crate::runtime::g::aborted::is_marked;
+use crate::runtime::m::left_signals::{Left, SIGRTMIN, leave, pid, signals_of};
+use crate::runtime::sched::abort::{end_wait_if_marked, while_it_stays};
+use crate::runtime::stdpark::futex_table::end_waits_later;
+use crate::runtime::stdpark::gate::may_ready;
 use crate::runtime::threads::record::{is_gone, this_goroutine};
 use crate::runtime::tls::g_of_thread;
 
@@ -39,162 +38,6 @@ const RESERVED: [c_int; 2] = [32, 33];
 
 /// The largest number of a signal.
 const SIGRTMAX: c_int = 64;
-
-/// The kernel's first real-time signal. The C library's own are real-time signals.
-const SIGRTMIN: c_int = 32;
-
-/// What is known of the signals of a goroutine with thread-locals of its own.
-pub(super) struct Signals {
-    /// A bit each. A signal that is sent again meanwhile comes once, as from the kernel. No
-    /// real-time signal, which must come as often as it was sent.
-    left: AtomicU32,
-    /// The address at which the goroutine waits for a lock; [`BEGINS`], or 0 if it does neither.
-    waits_at: AtomicUsize,
-    /// The signals for one of which it waits in the kernel, as in [`left`](Self::left).
-    waits_for: AtomicU32,
-}
-
-/// In [`Signals::waits_at`]: the goroutine hasn't begun.
-const BEGINS: usize = 1;
-
-thread_local! {
-    static SIGNALS: Signals = const {
-        Signals { left: AtomicU32::new(0), waits_at: AtomicUsize::new(0), waits_for: AtomicU32::new(0) }
-    };
-}
-
-/// Returns what is known of the signals of `gp`, which has thread-locals of its own.
-pub(super) fn signals_of(gp: &G) -> &Signals {
-    // A thread-local is equally far from the thread pointer in each thread.
-    let own = SIGNALS.with(|own| ptr::from_ref(own).expose_provenance());
-    let addr = gp.ext.tp.get().wrapping_add(own.wrapping_sub(thread_pointer()));
-    // SAFETY: one of the goroutine's thread-locals, whose memory is there as long as the G.
-    unsafe { &*ptr::with_exposed_provenance(addr) }
-}
-
-/// The signals of a mask that can be left to a goroutine.
-fn that_can_be_left(mask: u64) -> u32 {
-    mask as u32 & i32::MAX as u32
-}
-
-impl Signals {
-    /// Notes that the goroutine is a thread that hasn't begun.
-    pub(super) fn begin(&self) {
-        self.waits_at.store(BEGINS, Ordering::Relaxed);
-    }
-
-    /// Returns the signals that are left to the goroutine, as a mask.
-    pub(super) fn left(&self) -> u64 {
-        // SeqCst: see `leave`.
-        self.left.load(Ordering::SeqCst).into()
-    }
-
-    fn add(&self, signal: c_int) {
-        self.left.fetch_or(bit(signal) as u32, Ordering::SeqCst);
-    }
-
-    /// Takes the signal back. Returns whether it was there.
-    pub(super) fn remove(&self, signal: c_int) -> bool {
-        let bit = bit(signal) as u32;
-        self.left.fetch_and(!bit, Ordering::SeqCst) & bit != 0
-    }
-
-    /// Takes the first signal of `mask`.
-    pub(super) fn take_one_of(&self, mask: u64) -> Option<c_int> {
-        let signals = |left: u64| (1..SIGRTMIN).filter(move |&signal| left & bit(signal) != 0);
-        signals(self.left() & mask).find(|&signal| self.remove(signal))
-    }
-
-    /// Notes for which signals the goroutine waits in the kernel; none of them if it doesn't wait.
-    pub(super) fn wait_for(&self, mask: u64) {
-        // SeqCst: see `leave`.
-        self.waits_for.store(that_can_be_left(mask), Ordering::SeqCst);
-    }
-}
-
-/// What the sender of a signal that was left has still to do.
-#[derive(Clone, Copy)]
-enum Then {
-    Nothing,
-    /// Wake the goroutine, which waits for a lock at this address.
-    Wake(usize),
-    /// End the wait for signals of the thread with this number.
-    Alarm(u64),
-}
-
-/// Leaves `signal` to `gp`, if it blocks the signal, begins, or waits for a lock. Returns what is
-/// to be done then; none if it does none of these.
-///
-/// `gp` notes the new state, and then looks at what was left. So either it finds the signal, or
-/// this finds the new state: all of that is SeqCst.
-fn leave(gp: &'static G, signal: c_int) -> Option<Then> {
-    let signals = signals_of(gp);
-    signals.add(signal);
-    if mask_of_any(gp) & bit(signal) != 0 {
-        let waits = signals.waits_for.load(Ordering::SeqCst) & bit(signal) as u32 != 0;
-        return Some(thread_of(gp).filter(|_| waits).map_or(Then::Nothing, Then::Alarm));
-    }
-    match signals.waits_at.load(Ordering::SeqCst) {
-        // It may have handled the signal meanwhile.
-        0 => (!signals.remove(signal)).then_some(Then::Nothing),
-        BEGINS => Some(Then::Nothing),
-        addr => Some(Then::Wake(addr)),
-    }
-}
-
-/// Calls `wait`, which waits for a lock at `addr`, and may end for nothing. Then handles the
-/// signals that the caller, if it is a goroutine, has got meanwhile. If it has got one before the
-/// wait begins, calls `give_up` instead.
-pub(super) fn handling_signals<R>(addr: usize, wait: impl FnOnce() -> R, give_up: impl FnOnce() -> R) -> R {
-    let Some((gp, _)) = this_goroutine() else { return wait() };
-    let signals = signals_of(gp);
-    // SeqCst: see `leave`.
-    signals.waits_at.store(addr, Ordering::SeqCst);
-    let result = if is_to_handle(gp) { give_up() } else { wait() };
-    handle_what_was_left(gp);
-    result
-}
-
-/// Handles the signals that were left to `gp`, the running goroutine, which begins, or has waited.
-pub(super) fn handle_what_was_left(gp: &'static G) {
-    // SeqCst: see `leave`.
-    signals_of(gp).waits_at.store(0, Ordering::SeqCst);
-    handle_unblocked(gp);
-}
-
-/// Handles the signals that were left to `gp`, the running goroutine, and that it doesn't block.
-pub(super) fn handle_unblocked(gp: &'static G) {
-    if is_to_handle(gp) {
-        handle(gp);
-    }
-}
-
-/// Whether a signal was left to `gp` that it doesn't block.
-fn is_to_handle(gp: &G) -> bool {
-    signals_of(gp).left() & !mask_of_any(gp) != 0
-}
-
-/// Sends the signals that were left to `gp`, the running goroutine, and that it doesn't block, to
-/// its thread.
-#[cold]
-#[inline(never)]
-pub(super) fn handle(gp: &'static G) {
-    let process = pid();
-    // A handler may fork. The child inherits no signals.
-    while pid() == process
-        && let Some(signal) = signals_of(gp).take_one_of(!mask_of_any(gp))
-    {
-        // A handler that runs now may be the program's.
-        keeping_errno(|| send_to_this_thread(signal));
-    }
-}
-
-/// Sends `signal` to the thread of the system on which the caller runs. Returns the result of
-/// `tgkill`.
-fn send_to_this_thread(signal: c_int) -> isize {
-    // SAFETY: no memory is passed.
-    unsafe { raw(libc::SYS_tgkill, [pid(), gettid() as usize, signal as usize, 0, 0, 0]) }
-}
 
 /// Sends `signal` to `thread`, if it is a goroutine. Returns the result of `pthread_kill`; none for
 /// a thread of the system.
@@ -274,52 +117,59 @@ fn send(
         return Some(libc::EINVAL);
     }
     let runs_here = this_goroutine().is_some_and(|(this, _)| ptr::eq(this, gp));
-    let found = Cell::new(Found::Ended);
+    let done = Cell::new(Done::Nothing);
     let find = |gp: &'static G| {
-        let left = if can_be_left { leave(gp, signal) } else { None };
-        found.set(left.map_or(Found::Runs(thread_of(gp)), Found::Left));
+        let left = if can_be_left { leave(gp, signal) } else { Left::No };
+        done.set(match (left, thread_of(gp)) {
+            (Left::No, None) => Done::NoThread,
+            // To the thread that runs it now.
+            (Left::No, Some(tid)) => Done::Sent(by(Some(tid))),
+            (Left::WaitsInKernel, Some(tid)) => {
+                signal_m(tid, SIG_PREEMPT);
+                Done::Sent(0)
+            }
+            _ => Done::Sent(0),
+        });
         true
     };
     // A handler may send a signal to its own thread anywhere, also where that has the scan bit.
     if runs_here {
-        find(gp)
+        find(gp);
     } else {
-        while_it_stays(gp, find)
-    };
-    // Sent only now: the caller may get the signal, and a handler may wake the goroutine.
-    match found.get() {
-        // As long as it can be joined, that is no error.
-        Found::Ended if is_gone(gp) => return Some(libc::ESRCH),
-        Found::Ended | Found::Left(Then::Nothing) => {}
-        Found::Left(Then::Wake(addr)) => wake_queued(addr, u32::MAX, ANY_BIT),
-        Found::Left(Then::Alarm(tid)) => _ = signal_m(tid, SIG_PREEMPT),
-        Found::Runs(tid) => {
-            let result = by(tid);
-            // The thread may have ended.
-            let ended = tid.is_some() && result == -libc::ESRCH as isize;
-            return Some(-(if ended { by(None) } else { result }) as c_int);
-        }
+        while_it_stays(gp, |gp| signals_of(gp).sending(|| find(gp)));
+        end_wait(gp);
     }
-    Some(0)
+    const ENDED: isize = -libc::ESRCH as isize;
+    Some(match done.get() {
+        Done::Nothing if is_gone(gp) => libc::ESRCH,
+        // As long as it can be joined, that is no error.
+        Done::Nothing => 0,
+        // Not before: the caller may get the signal. Its thread may have ended.
+        Done::NoThread | Done::Sent(ENDED) => -by(None) as c_int,
+        Done::Sent(result) => -result as c_int,
+    })
 }
 
-/// How [`send`] has found a goroutine.
+/// What [`send`] has done.
 #[derive(Clone, Copy)]
-enum Found {
-    Ended,
-    /// The signal was left to it.
-    Left(Then),
-    /// It runs on the thread with this number, or on none.
-    Runs(Option<u64>),
+enum Done {
+    /// The goroutine has ended.
+    Nothing,
+    /// No thread runs the goroutine, and the signal can't be left to it.
+    NoThread,
+    /// The signal was left, or was sent with this result.
+    Sent(isize),
+}
+
+/// Ends the wait of `gp`, if it was aborted, or has got a signal, and waits.
+fn end_wait(gp: &'static G) {
+    if !is_marked(gp) {
+        return;
+    }
+    if may_ready() { end_wait_if_marked(gp) } else { end_waits_later() }
 }
 
 /// Returns the number of the thread of the system that runs `gp`, if one does.
 fn thread_of(gp: &G) -> Option<u64> {
     gp.m.get().map(|mp| mp.procid.load(Ordering::Relaxed)).filter(|tid| *tid != 0)
-}
-
-/// Returns the id of the process.
-fn pid() -> usize {
-    // SAFETY: no memory is passed.
-    unsafe { raw(libc::SYS_getpid, [0; 6]) as usize }
 }

@@ -10,11 +10,12 @@ use libc::{siginfo_t, sigset_t, sigval, timespec};
 use crate::runtime::arch::raw;
 use crate::runtime::arch::syscall::result_of;
 use crate::runtime::base::os::{SIG_PREEMPT, gettid, nanotime, signal_m};
+use crate::runtime::m::left_signals::{handle, signals_of};
 use crate::runtime::m::sigmask::{bit, mask_of_set, with_mask_in_kernel};
 use crate::runtime::m::sigstack::with_signals_blocked;
 use crate::runtime::stdpark::operation::in_kernel;
 use crate::runtime::threads::record::this_goroutine;
-use crate::runtime::threads::signals::{self, handle, signals_of};
+use crate::runtime::threads::signals;
 
 /// The first signals of a set, which are all that the kernel has.
 ///

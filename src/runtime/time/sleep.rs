@@ -10,8 +10,11 @@ use crate::runtime::base::this::{goroutine, with_room};
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
 use crate::runtime::data::timer::{MAX_WHEN, Timer};
 use crate::runtime::explore::clock::{instant_now, now, timers_p};
+use crate::runtime::g::extent::can_be_aborted;
 use crate::runtime::p::timer::acquire_timer;
-use crate::runtime::sched::abort::until_aborted;
+#[cfg(feature = "std")]
+use crate::runtime::p::timer::try_acquire_timer;
+use crate::runtime::sched::abort::until_ended;
 use crate::runtime::sched::park::gopark_on;
 use crate::runtime::sched::ready::goready;
 use crate::runtime::time::modify::{deltimer, resettimer};
@@ -54,11 +57,32 @@ pub(crate) unsafe fn time_sleep(ns: i64) {
     }
 }
 
+/// Whether [`time_sleep`] on `gp`, the running goroutine, has its timer. Gives it one, if there is
+/// memory for it.
+#[cfg(feature = "std")]
+pub(in crate::runtime) fn has_timer_for_sleep(gp: &G) -> bool {
+    if gp.timer.get().is_none() {
+        gp.timer.set(with_room(try_acquire_timer));
+    }
+    gp.timer.get().is_some()
+}
+
 /// [`time_sleep`] that ends when the goroutine is aborted.
 ///
 /// # Safety
 /// As [`time_sleep`].
 pub(crate) unsafe fn time_sleep_limited(ns: i64) {
+    let (gp, _) = goroutine();
+    // SAFETY: as the caller says.
+    unsafe { time_sleep_until_ended(ns, can_be_aborted(gp)) };
+}
+
+/// [`time_sleep`] that a signal ends, if it is in a wait that signals end, and an abort if
+/// `by_abort`.
+///
+/// # Safety
+/// As [`time_sleep`].
+pub(in crate::runtime) unsafe fn time_sleep_until_ended(ns: i64, by_abort: bool) {
     if ns <= 0 {
         return;
     }
@@ -72,7 +96,7 @@ pub(crate) unsafe fn time_sleep_limited(ns: i64) {
         deltimer(t).then_some(|| goready(gp))
     };
     // SAFETY: as the caller says. The timer, which give_up has stopped, doesn't wake the goroutine.
-    unsafe { until_aborted(gp, &give_up, || time_sleep(ns)) }
+    unsafe { until_ended(gp, by_abort, &give_up, || time_sleep(ns)) }
 }
 
 /// Starts the timer of a goroutine that has parked. If it were started before, it might fire first,

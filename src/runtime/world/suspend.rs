@@ -17,7 +17,7 @@ use crate::runtime::g::status::{
 use crate::runtime::m::turn::let_one_go;
 use crate::runtime::mem::sizes::running_guard;
 use crate::runtime::preempt::ask::{fail_stack_checks, preempt_m};
-use crate::runtime::sched::abort::end_wait_if_aborted;
+use crate::runtime::sched::abort::end_wait_if_marked;
 use crate::runtime::sched::ready::ready;
 
 /// The result of [`suspend_g`](crate::proc::suspend_g). Go's `suspendGState`.
@@ -126,7 +126,7 @@ pub(crate) fn resume_g(state: SuspendGState) {
     match readgstatus(gp) {
         s @ (GSCANRUNNABLE | GSCANWAITING | GSCANSYSCALL) => {
             casfrom_gscanstatus(gp, s, s & !GSCAN);
-            end_wait_if_aborted(gp);
+            end_wait_if_marked(gp);
         }
         _ => {
             dumpgstatus(gp);

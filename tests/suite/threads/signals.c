@@ -2,15 +2,22 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -438,5 +445,294 @@ int faults_that_are_left(void) {
         NEED(pthread_create(&threads[i], NULL, faults, page) == 0);
     for (int i = 0; i < 4; i++)
         NEED(pthread_join(threads[i], &line) == 0 && NUMBER(line) == 0);
+    return 0;
+}
+
+// Waits that a signal ends.
+
+// Nothing comes from the first pair, and nobody reads from the second.
+static int fds_[2], full_[2];
+static sem_t sem_;
+static atomic_int word_, counted_;
+
+static void counts(int signal) {
+    (void)signal;
+    atomic_fetch_add(&counted_, 1);
+}
+
+static int reads(void) {
+    char byte;
+    return read(fds_[0], &byte, 1);
+}
+
+static int receives(void) {
+    char byte;
+    return recv(fds_[0], &byte, 1, 0);
+}
+
+static int writes(void) {
+    static char bytes[1 << 20];
+    return write(full_[1], bytes, sizeof bytes);
+}
+
+static int polls(void) { return poll(&(struct pollfd){.fd = fds_[0], .events = POLLIN}, 1, -1); }
+
+static int polls_two(void) {
+    struct pollfd fds[] = {{.fd = fds_[0], .events = POLLIN}, {.fd = fds_[1], .events = POLLIN}};
+    return poll(fds, 2, 1000000);
+}
+
+static int selects(void) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(fds_[0], &set);
+    return select(fds_[0] + 1, &set, NULL, NULL, NULL);
+}
+
+static int epolls(void) {
+    struct epoll_event event = {.events = EPOLLIN};
+    int fd = epoll_create1(0);
+    epoll_ctl(fd, EPOLL_CTL_ADD, fds_[0], &event);
+    int ret = epoll_wait(fd, &event, 1, -1), error = errno;
+    close(fd);
+    errno = error;
+    return ret;
+}
+
+static int sleeps(void) {
+    struct timespec time = {1000, 0}, rest = {0};
+    int ret = nanosleep(&time, &rest);
+    return ret < 0 && rest.tv_sec >= 1000 ? 1 : ret;
+}
+
+static int sleeps_until(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += 1000;
+    errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+    return errno ? -1 : 0;
+}
+
+static int waits_for_posts(void) { return sem_wait(&sem_); }
+
+static int waits_for_posts_until(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_sec += 1000;
+    return sem_timedwait(&sem_, &time);
+}
+
+static int waits_at_word(void) {
+    int ret = syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 0, NULL);
+    // The word may have changed before the wait.
+    return ret < 0 && errno == EAGAIN ? 0 : ret;
+}
+
+static pid_t child_;
+
+static int waits_for_child(void) { return waitpid(child_, NULL, 0) < 0 ? -1 : 0; }
+
+static int (*const WAITS[])(void) = {
+    reads, receives, writes, polls, polls_two, selects, epolls, sleeps,
+    sleeps_until, waits_for_posts, waits_for_posts_until, waits_at_word, waits_for_child,
+};
+
+enum { ALL = sizeof WAITS / sizeof *WAITS };
+
+static int make_places(void) {
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, fds_) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, full_) == 0 &&
+           sem_init(&sem_, 0, 0) == 0;
+}
+
+// A wait in a thread.
+struct wait {
+    int (*wait)(void);
+    int is_shielded;
+    atomic_int begins, ended;
+    int ret, error;
+    pthread_t thread;
+};
+
+static void *runs_wait(void *arg) {
+    struct wait *wait = arg;
+    int state;
+    if (wait->is_shielded)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    atomic_store(&wait->begins, 1);
+    wait->ret = wait->wait();
+    wait->error = errno;
+    atomic_store(&wait->ended, 1);
+    return NULL;
+}
+
+// A child that lives until the other side of a pipe is closed.
+static int make_child(void) {
+    int ends[2];
+    char byte;
+    if (pipe(ends) != 0)
+        return -1;
+    child_ = fork();
+    if (child_ == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1));
+    }
+    close(ends[0]);
+    return ends[1];
+}
+
+static int begins_wait(struct wait *wait) {
+    if (pthread_create(&wait->thread, NULL, runs_wait, wait) != 0)
+        return 0;
+    waits(&wait->begins);
+    return 1;
+}
+
+static void act(int signal, void (*handler)(int), int flags) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigaction(signal, &action, NULL);
+}
+
+static struct wait *target_;
+
+static void sends(int signal) {
+    (void)signal;
+    pthread_kill(target_->thread, SIGUSR1);
+}
+
+int waits_that_a_signal_ends(void) {
+    act(SIGUSR1, counts, 0);
+    act(SIGUSR2, sends, 0);
+    NEED(make_places());
+    int end = make_child();
+    NEED(end >= 0);
+    // In the last round a handler sends the signal.
+    for (int i = 0; i < 3 * ALL; i++) {
+        static struct wait wait;
+        wait = (struct wait){.wait = WAITS[i % ALL], .is_shielded = i / ALL == 1};
+        target_ = &wait;
+        NEED(begins_wait(&wait));
+        // It may not wait yet.
+        while (!atomic_load(&wait.ended)) {
+            NEED(i / ALL == 2 ? raise(SIGUSR2) == 0 : pthread_kill(wait.thread, SIGUSR1) == 0);
+            usleep(100);
+        }
+        NEED(pthread_join(wait.thread, NULL) == 0);
+        if (wait.wait == writes)
+            NEED(wait.ret >= 0 || wait.error == EINTR);
+        else
+            NEED(wait.ret == -1 && wait.error == EINTR);
+    }
+    NEED(atomic_load(&counted_) >= 3 * ALL);
+    NEED(close(end) == 0 && waitpid(child_, NULL, 0) == child_);
+    return 0;
+}
+
+// Ends a wait as it should end.
+static void ends_wait(struct wait *wait, int end) {
+    int (*f)(void) = wait->wait;
+    if (f == waits_for_posts || f == waits_for_posts_until) {
+        sem_post(&sem_);
+    } else if (f == waits_at_word) {
+        atomic_store(&word_, 1);
+        syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1);
+    } else if (f == waits_for_child) {
+        close(end);
+    } else if (f == writes) {
+        static char bytes[1 << 16];
+        while (!atomic_load(&wait->ended))
+            if (recv(full_[0], bytes, sizeof bytes, MSG_DONTWAIT) < 0)
+                sched_yield();
+    } else {
+        char byte = 0;
+        send(fds_[1], &byte, 1, 0);
+    }
+}
+
+static void *sends_often(void *arg) {
+    struct wait *wait = arg;
+    for (int i = 0; i < 20; i++) {
+        pthread_kill(wait->thread, SIGUSR1);
+        usleep(100);
+    }
+    return NULL;
+}
+
+// Waits that go on: after a handler with SA_RESTART, and, all of them, if the signal is ignored.
+int waits_that_go_on_after_a_signal(void) {
+    static int (*const RESTARTED[])(void) = {reads, receives, writes, waits_for_posts, waits_at_word, waits_for_child};
+    static int (*const OTHERS[])(void) = {polls, polls_two, selects, epolls, waits_for_posts_until};
+    enum { N = sizeof RESTARTED / sizeof *RESTARTED, M = sizeof OTHERS / sizeof *OTHERS };
+    NEED(make_places());
+    for (int i = 0; i < 2 * N + M; i++) {
+        int is_ignored = i >= N;
+        static struct wait wait;
+        wait = (struct wait){.wait = i < N ? RESTARTED[i] : i < 2 * N ? RESTARTED[i - N] : OTHERS[i - 2 * N]};
+        act(SIGUSR1, is_ignored ? SIG_IGN : counts, SA_RESTART);
+        atomic_store(&word_, 0);
+        int end = make_child();
+        NEED(end >= 0 && begins_wait(&wait));
+        sends_often(&wait);
+        // A handler ends a write that has written a part.
+        NEED(wait.wait == writes || !atomic_load(&wait.ended));
+        ends_wait(&wait, end);
+        NEED(pthread_join(wait.thread, NULL) == 0);
+        NEED(wait.ret >= 0);
+        if (wait.wait != waits_for_child)
+            NEED(close(end) == 0 && waitpid(child_, NULL, 0) == child_);
+        char byte;
+        while (recv(fds_[0], &byte, 1, MSG_DONTWAIT) > 0) {
+        }
+    }
+    return 0;
+}
+
+static sigjmp_buf out_;
+static pthread_t leaver_;
+static atomic_int lost_;
+
+static void leaves(int signal) {
+    (void)signal;
+    if (pthread_equal(pthread_self(), leaver_))
+        siglongjmp(out_, 1);
+    // It wasn't in a wait, so the process has got its signal.
+    atomic_store(&lost_, 1);
+}
+
+static void *is_left(void *arg) {
+    atomic_int *progress = arg;
+    leaver_ = pthread_self();
+    usleep(1);
+    for (volatile int i = 0; i < ALL; i++) {
+        if (WAITS[i] == epolls)
+            continue; // It would leak a descriptor.
+        if (sigsetjmp(out_, 1) == 0) {
+            change(SIG_UNBLOCK, SIGUSR1);
+            atomic_store(progress, i + 1);
+            for (;;)
+                WAITS[i]();
+        }
+    }
+    atomic_store(progress, -1);
+    return NULL;
+}
+
+// A handler leaves the wait of the thread for which its signal is.
+int waits_that_a_handler_leaves(void) {
+    static atomic_int progress;
+    pthread_t thread;
+    act(SIGUSR1, leaves, 0);
+    NEED(make_places());
+    int end = make_child();
+    NEED(end >= 0 && change(SIG_BLOCK, SIGUSR1) == 0);
+    NEED(pthread_create(&thread, NULL, is_left, &progress) == 0);
+    for (int seen = 0; seen >= 0;) {
+        int now = atomic_load(&progress);
+        if (now > seen || atomic_exchange(&lost_, 0))
+            NEED(pthread_kill(thread, SIGUSR1) == 0);
+        seen = now;
+        usleep(100);
+    }
+    NEED(pthread_join(thread, NULL) == 0);
+    NEED(close(end) == 0 && waitpid(child_, NULL, 0) == child_);
     return 0;
 }

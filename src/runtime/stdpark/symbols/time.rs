@@ -23,11 +23,11 @@ pub unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `clock_nanosleep`.
     unsafe {
-        if time::sleep(clock, flags, request) {
-            return 0;
+        // This function returns its error.
+        if let Some(ret) = time::sleep(clock, flags, request, rest) {
+            return -ret as c_int;
         }
         let args = [clock as usize, flags as usize, request as usize, rest as usize, 0, 0];
-        // This function returns its error.
         -raw(libc::SYS_clock_nanosleep, args) as c_int
     }
 }
@@ -38,10 +38,9 @@ pub unsafe extern "C" fn clock_nanosleep(
 pub unsafe extern "C" fn nanosleep(request: *const timespec, rest: *mut timespec) -> c_int {
     // SAFETY: the program keeps to the C library's contract of `nanosleep`.
     unsafe {
-        if time::sleep(libc::CLOCK_MONOTONIC, 0, request) {
-            return 0;
-        }
-        result_of(raw(libc::SYS_nanosleep, [request as usize, rest as usize, 0, 0, 0, 0])) as c_int
+        let by_kernel = || raw(libc::SYS_nanosleep, [request as usize, rest as usize, 0, 0, 0, 0]);
+        let slept = time::sleep(libc::CLOCK_MONOTONIC, 0, request, rest);
+        result_of(slept.unwrap_or_else(by_kernel)) as c_int
     }
 }
 

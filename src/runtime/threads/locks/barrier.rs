@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use libc::pthread_barrier_t;
 
-use crate::runtime::stdpark::futex::wake_at_word;
-use crate::runtime::threads::locks::wait_at_word;
+use crate::runtime::stdpark::futex::{wait_at_word, wake_at_word};
 
 /// glibc's barrier.
 #[repr(C)]

@@ -24,7 +24,7 @@ use crate::runtime::sched::exploration::point;
 use crate::runtime::stdpark::futex::{Deadline, wake_queued};
 use crate::runtime::stdpark::futex_table::ANY_BIT;
 use crate::runtime::stdpark::gate::may_park;
-use crate::runtime::stdpark::queued::{Queued, has_queued};
+use crate::runtime::stdpark::queued::{Queued, has_queued, sleeper};
 use crate::runtime::threads::cancel::cancellation_point;
 use crate::runtime::threads::locks::mutex::{self, lock_after_wait, unlock_for_wait};
 use crate::runtime::threads::locks::{Limit, of_threads, unseen};
@@ -138,7 +138,7 @@ unsafe fn wait_in_line(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, l
             Err(error) => return error,
         };
         let until = limit.as_ref().map(Deadline::until);
-        let waiter = Queued::new(may_park(), cond.expose_provenance(), ANY_BIT);
+        let waiter = Queued::new(sleeper(until), cond.expose_provenance(), ANY_BIT);
         waiter.queue();
         let is_ours = mutex::is_ours(mutex);
         let error = if is_ours {
@@ -166,7 +166,7 @@ unsafe fn wait_in_line(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, l
         match error {
             0 if was_woken => 0,
             0 if until.is_some_and(|until| until <= now()) => libc::ETIMEDOUT,
-            // The time isn't over, so an abort has ended the wait.
+            // The time isn't over, so an abort or a signal has ended the wait.
             0 => libc::ECANCELED,
             error => error,
         }

@@ -25,7 +25,10 @@
 //!   later. While one is in glibc, goroutines wait for its mutex in the kernel (`unseen.rs`).
 //! - Waits for conditions and semaphores are points at which `pthread_cancel` ends a goroutine, and
 //!   a request ends them. A thread of the system that waits for a semaphore does so in glibc, where
-//!   a request finds it. No signal ends a goroutine's wait with `EINTR`.
+//!   a request finds it.
+//! - A signal for a goroutine that waits is handled at once (`m/signaled.rs`). Then the wait goes
+//!   on. A wait for a condition returns, as if it was woken, and one for a semaphore may fail with
+//!   `EINTR`.
 //!
 //! # Files
 //!
@@ -56,15 +59,14 @@ mod word;
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicIsize, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicIsize, Ordering, fence};
 
 use libc::{clockid_t, timespec};
 
 use crate::runtime::arch::thread_pointer;
-use crate::runtime::stdpark::futex::{self, Deadline, wake_at_word};
+use crate::runtime::stdpark::futex::{Deadline, wake_at_word};
 use crate::runtime::stdpark::gate::barrier_after_change;
 use crate::runtime::threads::live::live;
-use crate::runtime::threads::signals::handling_signals;
 
 /// The offset from the thread pointer of the number by which glibc knows a thread. Set before
 /// threads are goroutines.
@@ -135,13 +137,6 @@ pub(super) fn by_glibc_with_store<R>(words: &[usize], f: impl FnOnce() -> R) -> 
 #[inline(never)]
 fn wake_all(words: &[usize]) {
     words.iter().for_each(|&word| wake_at_word(word, u32::MAX));
-}
-
-/// Waits as [`wait_at_word`](futex::wait_at_word) of `stdpark`. A signal that another thread sends
-/// to this one ends the wait for nothing.
-fn wait_at_word(word: &AtomicU32, value: u32, limit: Option<&Deadline>, is_point: bool) -> isize {
-    let wait = || futex::wait_at_word(word, value, limit, is_point);
-    handling_signals(ptr::from_ref(word).expose_provenance(), wait, || 0)
 }
 
 /// When a wait ends at the latest, as the program says.

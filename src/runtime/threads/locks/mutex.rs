@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use libc::pthread_mutex_t;
 
-use crate::runtime::stdpark::futex::{Deadline, wait_in_kernel, wake_at_word};
+use crate::runtime::stdpark::futex::{Deadline, wait_at_word, wait_in_kernel, wake_at_word};
 use crate::runtime::threads::cancel::{cancellation_point, ends_anywhere};
-use crate::runtime::threads::locks::{Limit, me, unseen, wait_at_word, word};
+use crate::runtime::threads::locks::{Limit, me, unseen, word};
 
 /// glibc's mutex.
 #[repr(C)]

@@ -7,8 +7,7 @@ use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::runtime::stdpark::futex::wake_at_word;
-use crate::runtime::threads::locks::wait_at_word;
+use crate::runtime::stdpark::futex::{wait_at_word, wake_at_word};
 
 const DONE: u32 = 2;
 

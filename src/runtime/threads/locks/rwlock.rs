@@ -19,11 +19,11 @@ use libc::pthread_rwlock_t;
 use crate::runtime::arch::syscall::keeping_errno;
 use crate::runtime::base::real;
 use crate::runtime::data::atomic::{AtomicI32, AtomicU32, Ordering, fence};
+use crate::runtime::explore::clock::now;
 use crate::runtime::stdpark::futex::{Deadline, wake_queued};
-use crate::runtime::stdpark::gate::{barrier_after_change, may_park};
-use crate::runtime::stdpark::queued::{Queued, has_queued};
+use crate::runtime::stdpark::gate::barrier_after_change;
+use crate::runtime::stdpark::queued::{Queued, has_queued, sleeper};
 use crate::runtime::threads::locks::{Limit, me};
-use crate::runtime::threads::signals::handling_signals;
 
 /// glibc's read-write lock.
 #[repr(C)]
@@ -182,7 +182,7 @@ unsafe fn wait(lock: *mut pthread_rwlock_t, how: How, limit: Limit) -> c_int {
 /// As [`lock`].
 unsafe fn wait_in_line(lock: *mut pthread_rwlock_t, how: How, until: Option<i64>) -> c_int {
     loop {
-        let waiter = Queued::new(may_park(), lock.expose_provenance(), how as u32);
+        let waiter = Queued::new(sleeper(until), lock.expose_provenance(), how as u32);
         // SAFETY: the waiter sleeps or leaves below. The lock is one of ours, as the caller says.
         unsafe {
             waiter.queue();
@@ -196,17 +196,14 @@ unsafe fn wait_in_line(lock: *mut pthread_rwlock_t, how: How, until: Option<i64>
                 waiter.leave();
                 return result;
             }
-            let sleep = || waiter.sleep(until, false);
-            let give_up = || {
-                waiter.leave();
-                true
-            };
-            if !handling_signals(lock.expose_provenance(), sleep, give_up) {
-                return libc::ETIMEDOUT;
-            }
+            let was_woken = waiter.sleep(until, false);
+            // Also after the time: a signal's handler may have run for long.
             let result = try_lock(lock, how);
             if result != libc::EBUSY {
                 return result;
+            }
+            if !was_woken && until.is_some_and(|until| until <= now()) {
+                return libc::ETIMEDOUT;
             }
         }
     }

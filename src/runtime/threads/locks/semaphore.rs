@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libc::sem_t;
 
-use crate::runtime::stdpark::futex::{Deadline, wake_at_word};
+use crate::runtime::stdpark::futex::{Deadline, wait_at_word, wake_at_word};
 use crate::runtime::threads::cancel::cancellation_point;
-use crate::runtime::threads::locks::{Limit, wait_at_word};
+use crate::runtime::threads::locks::Limit;
 
 /// glibc's semaphore.
 #[repr(C)]

@@ -1,6 +1,8 @@
-//! The count of spinning M's, and M's that wait for their turn; and a stand-in for waking other
-//! M's: a count of woken M's.
+//! The count of spinning M's, M's that wait for their turn, waits that signals end; and a stand-in
+//! for waking other M's: a count of woken M's.
 
+#[path = "../../../../src/runtime/m/signaled.rs"]
+pub(crate) mod signaled;
 #[path = "../../../../src/runtime/m/spinning.rs"]
 pub(crate) mod spinning;
 #[path = "../../../../src/runtime/m/turn.rs"]

@@ -43,7 +43,7 @@ fn thread_that_sleeps(f: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
             tid => break tid,
         }
     };
-    // The kernel names the call by its number, in an emulator by that of the machine's architecture.
+    // The call's number is that of the machine's architecture, also in an emulator.
     const FUTEX: [&str; 2] = ["202 ", "98 "];
     let call = || std::fs::read_to_string(format!("/proc/self/task/{tid}/syscall"));
     while call().is_ok_and(|call| !FUTEX.iter().any(|futex| call.starts_with(futex))) {

@@ -9,7 +9,7 @@ use crate::runtime::atomic::{AtomicPtr, Ordering, check};
 use crate::runtime::data::runtime2::{G, GRUNNING, GWAITING, WaitReason};
 use crate::runtime::g::status::{ABORTS, cas, castogscanstatus};
 use crate::runtime::made::set_goroutines_are_threads;
-use crate::runtime::sched::abort::{abort, end_wait_if_aborted, until_aborted};
+use crate::runtime::sched::abort::{abort, end_wait_if_marked, until_aborted};
 use crate::runtime::sched::park::sleep_until_ready;
 use crate::runtime::sched::ready::goready;
 
@@ -58,7 +58,7 @@ impl Place {
         {
             gp.waitreason.set(WaitReason::Zero);
         } else {
-            end_wait_if_aborted(gp);
+            end_wait_if_marked(gp);
             sleep_until_ready(gp);
         }
         while !cas(gp, GWAITING, GRUNNING) {

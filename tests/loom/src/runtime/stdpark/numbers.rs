@@ -115,7 +115,7 @@ fn wait(fd: RawFd, look: Look, events: c_short, reason: WaitReason, until: Optio
             WOKEN_FOR_NOTHING.fetch_add(u32::from(seen == 0), Relaxed);
             None
         }
-        Waited::TimedOut | Waited::Canceled => Some(End::TimedOut),
+        Waited::TimedOut | Waited::Canceled | Waited::Signaled => Some(End::TimedOut),
         Waited::Anew => None,
         Waited::Closed => Some(End::Closed),
         Waited::Cannot => Some(End::Cannot),
@@ -219,7 +219,7 @@ pub(super) fn polls<const N: usize>(fds: [RawFd; N], until: Option<i64>) -> Join
         loop {
             match wait_for_any(G::this(), &fds, WaitReason::StdPoll, until) {
                 Waited::Ready(_) | Waited::Anew | Waited::Closed => {}
-                Waited::TimedOut | Waited::Canceled => return End::TimedOut,
+                Waited::TimedOut | Waited::Canceled | Waited::Signaled => return End::TimedOut,
                 Waited::Cannot => return End::Cannot,
             }
             if is_over() {

@@ -133,7 +133,8 @@
 //! A failure that can't be an error value or a panic (a deadlock, an overflow, a corrupted run
 //! queue) ends the process with status 2. Before that, it prints `fatal error: ` and Go's message,
 //! and then each goroutine with its state, its stack and its maker. SIGQUIT (`Ctrl-\`) does the
-//! same, unless the program handles it; a program that wants to go on calls [`dump_goroutines`].
+//! same, with equal stacks in one group, unless the program handles it; a program that wants to go
+//! on calls [`dump_goroutines_grouped`] or [`dump_goroutines`].
 //! The report shows names of functions if the program has symbols, and files and lines if it has
 //! debug information. In gdb, `info goroutines` and `goroutine 7 bt` show the same for a process
 //! and for a core file; `tools/gosched-gdb.py` says how.
@@ -238,5 +239,6 @@ pub use runtime::make_threads_goroutines;
 #[cfg(feature = "std")]
 pub use runtime::park_std_waits;
 pub use runtime::{
-    DeadlockMode, Traceback, dump_goroutines, metrics, runtime2, set_deadlock_mode, set_traceback,
+    DeadlockMode, Traceback, dump_goroutines, dump_goroutines_grouped, dump_json, metrics, runtime2,
+    set_deadlock_mode, set_traceback,
 };

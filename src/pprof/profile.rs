@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use crate::pprof::builder::{Builder, Inner, ValueType, labels_of};
 use crate::pprof::on_a_thread;
-use crate::runtime::{Contention, Doing, contention, each_goroutine, mcount_now};
+use crate::runtime::{Contention, contention, goroutine_groups, mcount_now};
 
 /// A profile that can be written at any time. Go's `pprof.Profile`, and its predefined ones.
 ///
@@ -124,13 +124,16 @@ impl fmt::Display for Profile {
 
 /// Go's `writeGoroutine`.
 fn goroutines() -> io::Result<Vec<u8>> {
+    let groups = goroutine_groups();
     let mut counts = BTreeMap::new();
-    each_goroutine(|Doing { pcs, what, labels }| {
-        *counts.entry((pcs.as_slice().to_vec(), what, labels)).or_insert(0) += 1;
-    });
+    for group in groups.iter().filter(|group| !group.is_system()) {
+        for member in &group.goroutines {
+            *counts.entry((group.pcs(), group.what(), member.labels.as_deref())).or_insert(0) += 1;
+        }
+    }
     let mut builder = Builder::new(&[GOROUTINE], SystemTime::now(), (GOROUTINE, 1));
     for ((pcs, what, labels), count) in &counts {
-        let labels = labels_of(labels.as_deref()).chain([("state", *what)]);
+        let labels = labels_of(*labels).chain([("state", *what)]);
         builder.sample(pcs, Inner::Caller, &[*count], labels);
     }
     builder.finish()

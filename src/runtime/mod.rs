@@ -143,7 +143,8 @@ pub use preempt::preemptible::{PreemptibleError, PreemptibleRegistration, regist
 #[cfg(feature = "tokio")]
 pub(crate) use report::deadlock::no_deadlock_while;
 pub use report::deadlock::{DeadlockMode, set_deadlock_mode};
-pub use report::dump::dump_goroutines;
+pub use report::dump::{dump_goroutines, dump_goroutines_grouped};
+pub use report::json::dump_json;
 pub use report::metrics;
 pub use report::schedtrace::schedtrace;
 pub use sema::notify_list::NotifyList;
@@ -225,7 +226,7 @@ pub(crate) use report::explored::{left_behind, story};
 pub(crate) use report::panic::{fatalpanic, fatalpanic_of_port};
 #[cfg(feature = "pprof")]
 pub(crate) use report::{
-    dump::{Doing, each_goroutine},
+    dump::goroutine_groups,
     symbols::{Symbol, Symbols, Whose},
 };
 pub(crate) use sched::abort::{abort, abort_scopes_of, is_alive};

@@ -65,9 +65,10 @@ static STACK_VERIFY: Setting = Setting::new("stackverify", 0);
 static STD_PARK: Setting = Setting::new("stdpark", 1);
 static THREADS: Setting = Setting::new("threads", 1);
 static TRACEBACK_ANCESTORS: Setting = Setting::new("tracebackancestors", 0);
+static TRACEBACK_LABELS: Setting = Setting::new("tracebacklabels", 1);
 static UPDATE_MAXPROCS: Setting = Setting::new("updatemaxprocs", 1);
 
-static SETTINGS: [&Setting; 21] = [
+static SETTINGS: [&Setting; 22] = [
     &ASYNC_PREEMPT_OFF,
     &BUSY_POLL,
     &CONTAINER_MAXPROCS,
@@ -88,6 +89,7 @@ static SETTINGS: [&Setting; 21] = [
     &STD_PARK,
     &THREADS,
     &TRACEBACK_ANCESTORS,
+    &TRACEBACK_LABELS,
     &UPDATE_MAXPROCS,
 ];
 
@@ -248,6 +250,11 @@ pub(in crate::runtime) fn threads_off() -> bool {
 #[inline(always)]
 pub(in crate::runtime) fn traceback_ancestors() -> usize {
     TRACEBACK_ANCESTORS.get().max(0) as usize
+}
+
+/// Whether headers of goroutines have their labels. Go's `tracebacklabels`.
+pub(in crate::runtime) fn traceback_labels() -> bool {
+    TRACEBACK_LABELS.get() > 0
 }
 
 /// Whether GOMAXPROCS stays as it was at first, though the default changes. Go's `updatemaxprocs`,

@@ -151,7 +151,7 @@ pub(in crate::runtime) fn entry(pc: usize) -> Option<usize> {
 }
 
 /// The record of an ancestor. Go's `ancestorInfo`.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::runtime) struct AncestorInfo {
     pub(in crate::runtime) pcs: Vec<usize>,
     pub(in crate::runtime) goid: u64,

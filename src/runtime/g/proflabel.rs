@@ -6,15 +6,19 @@
 use std::collections::BTreeMap;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use crate::runtime::base::os::osyield;
 use crate::runtime::base::this::{acquirem, releasem};
-use crate::runtime::data::runtime2::G;
+use crate::runtime::data::runtime2::{G, GSCAN, GSCANSYSCALL, GSYSCALL};
 use crate::runtime::embed::trace::{Event, trace};
+use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
 
 /// Labels, sorted by key.
 pub(crate) type LabelMap = BTreeMap<String, String>;
 
-/// Returns the labels of `gp`. Nobody changes them meanwhile. Go's `runtime_getProfLabel`.
+/// Returns the labels of `gp`, which is the caller's, or whose scan bit is held while it doesn't run.
+/// Go's `runtime_getProfLabel`.
 pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
     let labels = gp.labels.get().cast::<LabelMap>();
     // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one
@@ -37,7 +41,16 @@ fn set_prof_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>
 /// [`set_prof_label`] of the running goroutine.
 pub(crate) fn set_own_label(gp: &G, labels: Option<Arc<LabelMap>>) -> Option<Arc<LabelMap>> {
     let mp = acquirem();
+    // In a system call the goroutine counts as standing still, and a report that holds its scan bit
+    // reads its labels.
+    let in_syscall = gp.atomicstatus.load(Ordering::Relaxed) & !GSCAN == GSYSCALL;
+    while in_syscall && !castogscanstatus(gp, GSYSCALL, GSCANSYSCALL) {
+        osyield();
+    }
     let before = set_prof_label(gp, labels);
+    if in_syscall {
+        casfrom_gscanstatus(gp, GSCANSYSCALL, GSYSCALL);
+    }
     trace(|| Event::GoLabel(gp));
     releasem(mp);
     before

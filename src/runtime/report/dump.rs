@@ -1,14 +1,12 @@
 //! The states of all goroutines, in a program that goes on: as text, with the stacks (Go's
-//! `runtime.Stack` with `all`), and as data for a profile (`goroutineProfileWithLabels`, in
-//! `mprof.go`).
+//! `runtime.Stack` with `all`), and as groups of goroutines with equal stacks
+//! (`goroutineProfileWithLabels`, in `mprof.go`).
 //!
 //! The world isn't stopped. [`look_at_goroutine`] suspends one goroutine at a time, if it can,
 //! while it finds the goroutine's frames.
 
 use std::io;
 use std::ptr;
-#[cfg(feature = "pprof")]
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::{getg, systemstack, systemstack_scannable};
@@ -18,15 +16,12 @@ use crate::runtime::base::this::whoami;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCAN, GSCANRUNNING, WaitReason};
 use crate::runtime::g::allgs::{atomic_all_g, atomic_all_g_index};
 use crate::runtime::g::callers::{Pcs, callers_of_still, gcallers, left_at};
-#[cfg(feature = "pprof")]
-use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
 use crate::runtime::g::status::{
     cas_g_from_waiting, cas_g_to_waiting, casfrom_gscanstatus, castogscanstatus, readgstatus,
 };
+use crate::runtime::report::groups::{Group, Groups, Noted, Stacks};
 use crate::runtime::report::symbols::Symbols;
-#[cfg(feature = "pprof")]
-use crate::runtime::report::traceback::what_it_does;
-use crate::runtime::report::traceback::{Origin, traceback, write_header};
+use crate::runtime::report::traceback::{Made, Origin, traceback, write_header};
 use crate::runtime::sched::entersyscall::{entersyscall, exitsyscall};
 use crate::runtime::sched::exploration::explored_number;
 use crate::runtime::signal::snapshot;
@@ -68,19 +63,117 @@ use crate::runtime::world::suspend::{resume_g, suspend_g_until};
 pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     let me = getg();
     let mut symbols = Symbols::new();
-    let mut text = String::new();
-    let mut separator = "";
+    let mut all = all_goroutines(me);
+    write_parts(out, me, |text, separator| {
+        let Some(gp) = all.next() else { return false };
+        print(text, &mut symbols, gp, me, separator);
+        true
+    })
+}
+
+/// Writes the states and the stacks of all goroutines, each stack once, with the number of the
+/// goroutines that have it. The largest groups come first. Go's profile `goroutine` with `debug=1`,
+/// in the form of a traceback.
+///
+/// ```text
+/// 120 goroutines "worker" [chan receive, 2-5 minutes] {service: mail}:
+/// goroutines 7, 8, 9, 11, 12, 13, 14, 15, 16, 17 and 110 more
+/// example::work(...)
+///         /src/example.rs:12 +0x1d
+/// created at src/main.rs:7:5 in goroutine 1
+///
+/// goroutine 1 [sleep]:
+/// ...
+/// ```
+///
+/// Goroutines are in one group if they do or wait for the same, have equal stacks, and were made at
+/// the same place. The header has their least and their longest wait, the name that all of them
+/// have, and the labels that all of them have with the same values. The second line has the numbers
+/// of the ten that have waited longest, and their names if these differ. A goroutine alone in its
+/// group is shown as [`dump_goroutines`] shows it.
+///
+/// Goroutines are looked at as by [`dump_goroutines`], each once, before the first byte is written.
+/// The memory that is needed depends on the number of different stacks, with about 100 bytes for
+/// each goroutine. `out` gets pieces of about 64 KiB.
+///
+/// ```
+/// use gosched::chan::bounded;
+///
+/// gosched::run(|| {
+///     let (_tx, rx) = bounded::<()>(0);
+///     for _ in 0..100 {
+///         let rx = rx.clone();
+///         gosched::go(move || rx.recv());
+///     }
+///     let mut report = Vec::new();
+///     gosched::dump_goroutines_grouped(&mut report).unwrap();
+///     println!("{}", String::from_utf8_lossy(&report));
+/// });
+/// ```
+///
+/// # Errors
+/// The errors of `out`.
+///
+/// # Panics
+/// As `out` does.
+pub fn dump_goroutines_grouped(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
+    let mut symbols = Symbols::new();
+    let mut groups = goroutine_groups().into_iter();
+    write_parts(out, getg(), |text, separator| {
+        let Some(group) = groups.next() else { return false };
+        text.push_str(separator);
+        // Writing to a string doesn't fail.
+        let _ = group.print(text, &mut symbols);
+        true
+    })
+}
+
+/// Looks at all goroutines, the runtime's own included, and groups them by equal stacks. The
+/// addresses of their frames aren't looked up.
+pub(crate) fn goroutine_groups() -> Vec<Group> {
+    let me = getg();
+    without_p(me, || {
+        let mut groups = Groups::new();
+        for gp in all_goroutines(me) {
+            let looked =
+                look_at_goroutine(gp, me, |looked| Noted::of(gp, looked.status, Made::of(gp), looked.still));
+            if let Some((pcs, noted)) = looked {
+                groups.add(pcs.as_ref(), noted);
+            }
+        }
+        groups.finish()
+    })
+}
+
+/// Looks at all goroutines, as [`goroutine_groups`], and looks up the addresses of their frames.
+/// Called where [`dump_goroutines`] may be called. Each address is looked up once.
+pub(crate) fn goroutine_stacks() -> Stacks {
+    let groups = goroutine_groups();
+    without_p(getg(), || Stacks::new(groups))
+}
+
+/// Returns all G's that exist now, `me` first.
+fn all_goroutines(me: Option<&'static G>) -> impl Iterator<Item = &'static G> {
     let others = (0..atomic_all_g())
         .filter_map(atomic_all_g_index)
-        .filter(|gp| !me.is_some_and(|me| ptr::eq(me, *gp)));
-    let mut all = me.into_iter().chain(others);
+        .filter(move |gp| !me.is_some_and(|me| ptr::eq(me, *gp)));
+    me.into_iter().chain(others)
+}
+
+/// Writes what `add` appends to a text until it returns false, in pieces of about
+/// [`WRITTEN_AT_ONCE`]. `add` is called [`without_p`], with the text that separates what it appends
+/// from what comes before.
+pub(super) fn write_parts(
+    out: &mut (impl io::Write + ?Sized),
+    me: Option<&'static G>,
+    mut add: impl FnMut(&mut String, &str) -> bool,
+) -> io::Result<()> {
+    let mut text = String::new();
+    let mut separator = "";
     loop {
         text.clear();
         without_p(me, || {
-            while text.len() < WRITTEN_AT_ONCE
-                && let Some(gp) = all.next()
-            {
-                print(&mut text, &mut symbols, gp, me, separator);
+            while text.len() < WRITTEN_AT_ONCE && add(&mut text, separator) {
                 separator = if text.is_empty() { separator } else { "\n" };
             }
         });
@@ -97,7 +190,7 @@ const WRITTEN_AT_ONCE: usize = 64 << 10;
 /// Calls `f` on g0, or on a foreign thread. Meanwhile the caller's goroutine is in a system call,
 /// so others get its P. `f` computes for long, and may wait for a library that another goroutine
 /// loads or unloads. A goroutine that can't park keeps its P.
-fn without_p(me: Option<&'static G>, f: impl FnOnce()) {
+fn without_p<R>(me: Option<&'static G>, f: impl FnOnce() -> R) -> R {
     if !may_park() {
         return while_waiting(me, f);
     }
@@ -105,22 +198,24 @@ fn without_p(me: Option<&'static G>, f: impl FnOnce()) {
     // system call ends here.
     unsafe {
         entersyscall();
-        systemstack(f);
+        let result = systemstack(f);
         exitsyscall();
+        result
     }
 }
 
 /// Calls `f` on g0, with the caller's goroutine in the state `GWAITING`: two running goroutines
 /// that suspend each other would wait forever.
-fn while_waiting(me: Option<&'static G>, f: impl FnOnce()) {
+fn while_waiting<R>(me: Option<&'static G>, f: impl FnOnce() -> R) -> R {
     systemstack_scannable(|| match me.filter(|me| readgstatus(me) & !GSCAN == GRUNNING) {
         Some(me) => {
             cas_g_to_waiting(me, GRUNNING, WaitReason::TraceGoroutineStatus);
-            f();
+            let result = f();
             cas_g_from_waiting(me);
+            result
         }
         None => f(),
-    });
+    })
 }
 
 /// Whether the caller is a goroutine that could park now, and isn't in an exploration.
@@ -133,7 +228,7 @@ fn may_park() -> bool {
 fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>, separator: &str) {
     let looked = look_at_goroutine(gp, me, |looked| {
         out.push_str(separator);
-        write_header(out, gp, looked.status);
+        write_header(out, gp, looked.status, looked.still);
         Origin::of(gp)
     });
     if let Some((pcs, origin)) = looked {
@@ -142,38 +237,11 @@ fn print(out: &mut String, symbols: &mut Symbols, gp: &'static G, me: Option<&G>
     }
 }
 
-/// A goroutine's state, for a profile.
-#[cfg(feature = "pprof")]
-pub(crate) struct Doing {
-    /// Its frames; none if they couldn't be found.
-    pub(crate) pcs: Pcs,
-    /// What it waits for, or its state.
-    pub(crate) what: &'static str,
-    /// Its labels. None also if the goroutine runs and doesn't stop.
-    pub(crate) labels: Option<Arc<LabelMap>>,
-}
-
-/// Passes the state of each goroutine to `f`, except of the runtime's own. The world isn't stopped,
-/// but each goroutine is while this looks at it. Called on a thread that isn't ours.
-#[cfg(feature = "pprof")]
-pub(crate) fn each_goroutine(mut f: impl FnMut(Doing)) {
-    for gp in (0..atomic_all_g()).filter_map(atomic_all_g_index) {
-        let looked = look_at_goroutine(gp, None, |looked| {
-            let labels = if looked.still { get_prof_label(gp) } else { None };
-            (!gp.ext.system.get()).then(|| (what_it_does(gp, looked.status), labels))
-        });
-        if let Some((pcs, Some((what, labels)))) = looked {
-            f(Doing { pcs: pcs.unwrap_or(Pcs::NONE), what, labels });
-        }
-    }
-}
-
 /// A goroutine that this thread looks at, and that doesn't end meanwhile.
 struct Looked {
     /// Its state, without the scan bit.
     status: u32,
     /// Whether it stands still, so that nothing of its own changes.
-    #[cfg_attr(not(feature = "pprof"), expect(dead_code))]
     still: bool,
 }
 

@@ -27,7 +27,9 @@
 //! | `quit.rs` | SIGQUIT: the stacks of all goroutines, and the end of the process |
 //! | `traceback.rs` | `goroutineheader`, `traceback`, `tracebackothers`, `printcreatedby`; `note_wait`: since when goroutines wait |
 //! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines; libraries that stay meanwhile |
-//! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all; `each_goroutine`: the same for a profile |
+//! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all; `goroutine_groups`, `goroutine_stacks`: the same as data |
+//! | `groups.rs` | `Group`: goroutines with equal stacks; `Stacks`: with their symbols |
+//! | `json.rs` | `dump_json`: the groups for tools |
 //! | `deadlock.rs` | goroutines that wait for each other, where other threads might wake one |
 //! | `explored.rs` | the report of a run of an exploration |
 //! | `hogs.rs` | `Hog`: reports of goroutines that keep a P from others |
@@ -37,7 +39,9 @@
 pub(super) mod deadlock;
 pub(super) mod dump;
 pub(super) mod explored;
+mod groups;
 pub(super) mod hogs;
+pub(super) mod json;
 pub mod metrics;
 pub(super) mod panic;
 pub(super) mod quit;

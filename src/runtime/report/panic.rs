@@ -27,7 +27,8 @@ use crate::runtime::p::procs::gomaxprocs;
 use crate::runtime::p::stop::{FREEZE_STOP_WAIT, preemptall};
 use crate::runtime::report::symbols::Symbols;
 use crate::runtime::report::traceback::{
-    Mine, Named, Origin, goroutineheader, print_backtrace, traceback, traceback_mine, tracebackothers,
+    Mine, Named, Origin, goroutineheader, print_backtrace, traceback, traceback_grouped, traceback_mine,
+    tracebackothers,
 };
 use crate::runtime::report::watchdog::give_up_after_a_while;
 
@@ -37,7 +38,7 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
         Fatal::Error(s, kind) => {
             startpanic(kind);
             eprintln!("fatal error: {s}");
-            dopanic(kind, Shown::All { first: None })
+            dopanic(kind, Shown::All)
         }
         Fatal::Overflow { gp, sp, limit, frames } => report_overflow(gp, sp, limit, frames),
     }
@@ -46,8 +47,9 @@ pub(in crate::runtime) fn report(fatal: Fatal<'_>) -> ! {
 /// Which goroutines a report shows, unless `GOTRACEBACK` asks for none.
 pub(super) enum Shown {
     /// All if `GOTRACEBACK` asks for all, else none, because the report itself has said enough.
-    /// `first` comes before the others.
-    All { first: Option<&'static G> },
+    All,
+    /// As `All`, with equal stacks grouped, after the goroutine `first`.
+    Grouped { first: Option<&'static G> },
     /// All if `GOTRACEBACK` asks for all, else this thread's own.
     Mine,
 }
@@ -63,9 +65,9 @@ pub(super) fn dopanic(kind: ThrowType, shown: Shown) -> ! {
         }
         eprintln!();
         match shown {
-            Shown::All { first } if level.all => tracebackothers(&mut symbols, Mine::ToPrint { first }),
-            Shown::All { .. } => {}
-            Shown::Mine if level.all => tracebackothers(&mut symbols, Mine::ToPrint { first: None }),
+            Shown::Grouped { first } if level.all => traceback_grouped(&mut symbols, first),
+            Shown::All | Shown::Mine if level.all => tracebackothers(&mut symbols, Mine::ToPrint),
+            Shown::All | Shown::Grouped { .. } => {}
             Shown::Mine => traceback_mine(&mut symbols),
         }
         symbols.explain();
@@ -167,7 +169,7 @@ pub(crate) fn fatalpanic(gp: &'static G) -> ! {
     systemstack(|| {
         startpanic(ThrowType::None);
         eprintln!("fatal error: {}panicked, and nobody joins it", Whose(gp));
-        dopanic(ThrowType::None, Shown::All { first: None })
+        dopanic(ThrowType::None, Shown::All)
     })
 }
 

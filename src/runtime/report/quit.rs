@@ -1,4 +1,5 @@
-//! SIGQUIT prints the stacks of all goroutines, and ends the process with status 2.
+//! SIGQUIT prints the stacks of all goroutines, equal stacks in groups, and ends the process with
+//! status 2.
 //!
 //! Go prints the report in the handler. Here the report needs memory, and the interrupted thread
 //! may hold the allocator's lock. So the handler only asks for the report, and sysmon prints it
@@ -99,5 +100,5 @@ fn report() -> ! {
     eprintln!("PC={pc:#x} m={m} sigcode={}", SIGCODE.load(Ordering::Relaxed) as u64);
     // SAFETY: null, or the address of a G, whose page is never unmapped.
     let first = unsafe { GP.load(Ordering::Relaxed).as_ref() };
-    dopanic(ThrowType::User, Shown::All { first })
+    dopanic(ThrowType::User, Shown::Grouped { first })
 }

@@ -66,6 +66,14 @@ struct Known {
     begin: Option<usize>,
 }
 
+/// A function in a stack.
+pub(super) struct Frame<'a> {
+    pc: usize,
+    pub(super) symbol: &'a Symbol,
+    /// Whether the other functions at this address are inlined in it.
+    is_outermost: bool,
+}
+
 impl Symbols {
     pub(crate) fn new() -> Symbols {
         Symbols {
@@ -98,29 +106,37 @@ impl Symbols {
         self.named.clear();
     }
 
-    /// Prints the frames at these addresses, and a note if there may be more. Leaves out the
-    /// runtime's frames, unless the level asks for them or there are no others. The same goes for
-    /// the frames of this crate's functions that the program calls. If there are no frames of the
-    /// program's, these are printed, because the program's closures may be inlined there. Go's
-    /// `traceback2`.
-    pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
+    /// Looks these addresses up. Called where [`Symbols::functions`] may be called.
+    pub(super) fn look_up_all(&mut self, pcs: &[usize]) {
         pcs.iter().for_each(|&pc| self.look_up(pc));
+    }
+
+    /// Returns the frames at these addresses, which were looked up, the innermost first. Leaves out
+    /// the runtime's frames, unless the level asks for them or there are no others. The same goes
+    /// for the frames of this crate's functions that the program calls. If there are no frames of
+    /// the program's, these are shown, because the program's closures may be inlined there. Go's
+    /// `showframe`.
+    pub(super) fn shown<'a>(&'a self, pcs: &'a [usize]) -> impl Iterator<Item = Frame<'a>> {
         let found = pcs.iter().flat_map(|&pc| self.at(pc)).map(Symbol::whose).max();
         let least = if gotraceback().frames > 1 { Whose::Runtime } else { found.unwrap_or(Whose::Runtime) };
-        pcs.iter().try_for_each(|&pc| {
+        pcs.iter().flat_map(move |&pc| {
             let symbols = self.at(pc);
-            let mut without_place = false;
-            for (i, symbol) in symbols.iter().enumerate() {
-                if symbol.whose() >= least {
-                    // The offset is relative to the outermost function, to which the frame belongs.
-                    let begin = if i + 1 == symbols.len() { self.begin(pc) } else { None };
-                    symbol.print(out, "(...)", pc, begin)?;
-                    without_place |= symbol.file.is_empty();
-                }
-            }
-            self.without_place |= without_place;
-            Ok(())
+            let shown = symbols.iter().enumerate().filter(move |(_, symbol)| symbol.whose() >= least);
+            shown.map(move |(i, symbol)| Frame { pc, symbol, is_outermost: i + 1 == symbols.len() })
+        })
+    }
+
+    /// Prints the frames at these addresses that are [`shown`](Symbols::shown), and a note if there
+    /// may be more. Go's `traceback2`.
+    pub(super) fn print(&mut self, out: &mut impl Write, pcs: &[usize]) -> fmt::Result {
+        self.look_up_all(pcs);
+        let mut without_place = false;
+        self.shown(pcs).try_for_each(|Frame { pc, symbol, is_outermost }| {
+            without_place |= symbol.file.is_empty();
+            // The offset is relative to the outermost function, to which the frame belongs.
+            symbol.print(out, "(...)", pc, if is_outermost { self.begin(pc) } else { None })
         })?;
+        self.without_place |= without_place;
         if pcs.len() == INNER_FRAMES {
             writeln!(out, "...additional frames elided...")?;
         }
@@ -130,12 +146,18 @@ impl Symbols {
     /// Prints the function that made a goroutine, and the place `pc` in it.
     pub(super) fn print_maker(&mut self, out: &mut impl Write, pc: usize, of: impl Display) -> fmt::Result {
         self.look_up(pc);
+        let Frame { symbol, is_outermost, .. } = self.maker(pc);
+        symbol.print(out, of, pc, if is_outermost { self.begin(pc) } else { None })
+    }
+
+    /// Returns the function that made a goroutine at `pc`, which was looked up.
+    pub(super) fn maker(&self, pc: usize) -> Frame<'_> {
         let symbols = self.at(pc);
         // Functions of the runtime may be inlined in the function that made the goroutine.
         let last = symbols.len() - 1;
         let is_maker = |symbol: &Symbol| symbol.whose() == Whose::Program;
         let i = symbols.iter().position(is_maker).unwrap_or(last);
-        symbols[i].print(out, of, pc, if i == last { self.begin(pc) } else { None })
+        Frame { pc, symbol: &symbols[i], is_outermost: i == last }
     }
 
     /// Writes to stderr why places or names are missing, if the cause is the way the program was

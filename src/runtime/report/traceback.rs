@@ -10,17 +10,18 @@
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
 use std::fmt::{self, Display, Formatter, Write};
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::runtime::arch::getg;
-use crate::runtime::base::debug::{gotraceback, patience};
+use crate::runtime::base::debug::{gotraceback, patience, traceback_labels};
 use crate::runtime::base::guarded::guarded;
 use crate::runtime::base::os::{nanotime, usleep};
 use crate::runtime::base::print::{Stderr, eprintln};
 use crate::runtime::base::this::curg;
+use crate::runtime::data::ext::Name;
 use crate::runtime::data::runtime2::{
     G, GCOPYSTACK, GDEAD, GIDLE, GPREEMPTED, GRUNNABLE, GRUNNING, GSCAN, GSYSCALL, GWAITING, WaitReason,
 };
@@ -30,30 +31,80 @@ use crate::runtime::g::callers::{
     callers_of_still, gcallers, left_at,
 };
 use crate::runtime::g::callers::{AncestorInfo, ancestors_of};
+use crate::runtime::g::proflabel::get_prof_label;
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus, readgstatus};
+use crate::runtime::report::groups::{Groups, Noted};
 use crate::runtime::report::symbols::{Symbols, lose_names};
 use crate::runtime::report::watchdog::more_time;
 use crate::runtime::signal::snapshot;
 
-/// Prints a goroutine's number, state and wait reason. Go's `goroutineheader`.
+/// Prints the number, state, wait reason and labels of the goroutine that this thread has left. Go's
+/// `goroutineheader`.
 pub(super) fn goroutineheader(gp: &G) {
-    write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed));
+    write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed), true);
 }
 
 /// Writes the header of a goroutine with the state `atomicstatus`, whose scan bit is ignored.
-pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32) {
-    let status = what_it_does(gp, atomicstatus);
-    let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
+/// `still` says that nothing of its own changes meanwhile, so that its labels may be read.
+pub(super) fn write_header(out: &mut impl Write, gp: &G, atomicstatus: u32, still: bool) {
     let minutes = match (atomicstatus & !GSCAN, gp.waitsince.get()) {
-        (GWAITING | GSYSCALL, since) if since != 0 => (nanotime() - since) / MINUTE,
+        (GWAITING | GSYSCALL, since) if since != 0 => ((nanotime() - since) / MINUTE).max(0) as u64,
         _ => 0,
     };
-    let locked = if gp.lockedm.is_null() { "" } else { ", locked to thread" };
-    let _ = write!(out, "{} [{status}{scan}", Named(gp));
-    if minutes >= 1 {
-        let _ = write!(out, ", {minutes} minutes");
+    let scan = if atomicstatus & GSCAN != 0 { " (scan)" } else { "" };
+    let status = format_args!("{}{scan}", what_it_does(gp, atomicstatus));
+    let _ = write!(out, "{}", Named(gp));
+    let _ = write_bracket(out, status, (minutes, minutes), !gp.lockedm.is_null());
+    if still {
+        // In the report of a fatal error their memory may be broken.
+        guarded(|| {
+            let labels = get_prof_label(gp);
+            let labels = labels.iter().flat_map(|map| map.iter());
+            let _ = write_labels(out, labels.map(|(key, value)| (key.as_str(), value.as_str())));
+        });
     }
-    let _ = writeln!(out, "{locked}]:");
+    let _ = writeln!(out, ":");
+}
+
+/// Writes what goroutines do, and for how many minutes, from the shortest to the longest.
+pub(super) fn write_bracket(
+    out: &mut impl Write,
+    what: impl Display,
+    minutes: (u64, u64),
+    locked: bool,
+) -> fmt::Result {
+    write!(out, " [{what}")?;
+    match minutes {
+        (_, 0) => {}
+        (shortest, longest) if shortest == longest => write!(out, ", {longest} minutes")?,
+        (shortest, longest) => write!(out, ", {shortest}-{longest} minutes")?,
+    }
+    write!(out, "{}]", if locked { ", locked to thread" } else { "" })
+}
+
+/// Writes labels in braces, if there are any and `GODEBUG` doesn't have `tracebacklabels=0`. As in
+/// Go, a key or a value is in quotes if it has other characters than the usual ones.
+pub(super) fn write_labels<'a>(
+    out: &mut impl Write,
+    labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> fmt::Result {
+    let mut before = " {";
+    for (key, value) in labels.into_iter().filter(|_| traceback_labels()) {
+        write!(out, "{before}{}: {}", Quoted(key), Quoted(value))?;
+        before = ", ";
+    }
+    write!(out, "{}", if before == ", " { "}" } else { "" })
+}
+
+/// Text that is in quotes, with Rust's escapes, if it has other characters than letters, digits,
+/// `.`, `/` and `_`. Go's `tracebackStringNeedsQuoting`.
+struct Quoted<'a>(&'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_');
+        if self.0.bytes().all(is_usual) { f.write_str(self.0) } else { write!(f, "{:?}", self.0) }
+    }
 }
 
 /// A minute in nanoseconds.
@@ -64,9 +115,16 @@ pub(super) struct Named<'a>(pub(super) &'a G);
 
 impl Display for Named<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = self.0.ext.name.get();
         write!(f, "goroutine {}", self.0.goid.get())?;
-        if name.as_str().is_empty() { Ok(()) } else { write!(f, " {name:?}") }
+        write_name(f, Some(self.0.ext.name.get()))
+    }
+}
+
+/// Writes a space and a name, in quotes, if there is one.
+pub(super) fn write_name(out: &mut impl Write, name: Option<Name>) -> fmt::Result {
+    match name.filter(|name| !name.as_str().is_empty()) {
+        Some(name) => write!(out, " {name:?}"),
+        None => Ok(()),
     }
 }
 
@@ -119,59 +177,81 @@ pub(super) fn traceback(
     pcs: Option<&Pcs>,
     origin: &Origin,
 ) -> fmt::Result {
-    match pcs {
-        Some(pcs) => print_frames(out, symbols, pcs)?,
-        None => writeln!(out, "\tgoroutine running on other thread; stack unavailable")?,
-    }
+    print_frames(out, symbols, pcs.map(|pcs| (pcs.as_slice(), pcs.failed)))?;
     origin.print(out, symbols)
 }
 
-/// Prints frames, and a note if an unwinder has failed to find more.
-fn print_frames(out: &mut impl Write, symbols: &mut Symbols, pcs: &Pcs) -> fmt::Result {
-    symbols.print(out, pcs.as_slice())?;
-    if pcs.failed { writeln!(out, "\t(the unwinder failed here: no more frames)") } else { Ok(()) }
+/// Prints frames, if they are known, and a note if an unwinder has failed to find more.
+pub(super) fn print_frames(
+    out: &mut impl Write,
+    symbols: &mut Symbols,
+    frames: Option<(&[usize], bool)>,
+) -> fmt::Result {
+    let Some((pcs, failed)) = frames else {
+        return writeln!(out, "\tgoroutine running on other thread; stack unavailable");
+    };
+    symbols.print(out, pcs)?;
+    if failed { writeln!(out, "\t(the unwinder failed here: no more frames)") } else { Ok(()) }
 }
 
 /// Where a goroutine comes from.
 pub(super) struct Origin {
-    gopc: usize,
-    created_at: Option<&'static Location<'static>>,
+    made: Made,
     parent_goid: u64,
-    ancestors: Vec<AncestorInfo>,
 }
 
 impl Origin {
     /// Returns the origin of `gp`, which doesn't end meanwhile.
     pub(in crate::runtime) fn of(gp: &G) -> Origin {
-        Origin { ancestors: ancestors_of(gp).to_vec(), ..Origin::without_ancestors(gp) }
+        Origin { made: Made::of(gp), parent_goid: gp.parent_goid.get() }
     }
 
-    /// Returns the origin of `gp`, which may end at any time. Doesn't read its ancestors, which
-    /// would be freed then.
+    /// Returns the origin of `gp`, which may end at any time.
     pub(super) fn without_ancestors(gp: &G) -> Origin {
-        Origin {
-            gopc: gp.gopc.get(),
-            created_at: gp.ext.created_at.get(),
-            parent_goid: gp.parent_goid.get(),
-            ancestors: Vec::new(),
-        }
+        Origin { made: Made::without_ancestors(gp), parent_goid: gp.parent_goid.get() }
     }
 
     /// Prints the goroutine's creator, and each ancestor.
     pub(super) fn print(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
-        self.printcreatedby(out, symbols)?;
-        self.ancestors.iter().try_for_each(|ancestor| print_ancestor_traceback(out, symbols, ancestor))
+        self.made.print(out, symbols, format_args!(" in goroutine {}", self.parent_goid))
+    }
+}
+
+/// The place where a goroutine was made, and its ancestors.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Made {
+    gopc: usize,
+    pub(super) created_at: Option<&'static Location<'static>>,
+    ancestors: Vec<AncestorInfo>,
+}
+
+impl Made {
+    /// Returns where `gp` was made, which doesn't end meanwhile.
+    pub(super) fn of(gp: &G) -> Made {
+        Made { ancestors: ancestors_of(gp).to_vec(), ..Made::without_ancestors(gp) }
     }
 
-    /// Prints the goroutine's creator. Go's `printcreatedby`.
-    fn printcreatedby(&self, out: &mut impl Write, symbols: &mut Symbols) -> fmt::Result {
-        printcreatedby1(
-            out,
-            symbols,
-            self.created_at,
-            self.gopc,
-            format_args!(" in goroutine {}", self.parent_goid),
-        )
+    /// Returns where `gp` was made, which may end at any time. Doesn't read its ancestors, which
+    /// would be freed then.
+    pub(super) fn without_ancestors(gp: &G) -> Made {
+        Made { gopc: gp.gopc.get(), created_at: gp.ext.created_at.get(), ancestors: Vec::new() }
+    }
+
+    /// Returns an address in the function that made the goroutine, if nothing better is known.
+    pub(super) fn by(&self) -> Option<usize> {
+        // An address inside the call, which returns to gopc.
+        (self.created_at.is_none() && self.gopc != 0).then(|| self.gopc - 1)
+    }
+
+    /// Prints the place, and `by` whom, and each ancestor. Go's `printcreatedby`.
+    pub(super) fn print(
+        &self,
+        out: &mut impl Write,
+        symbols: &mut Symbols,
+        by: fmt::Arguments<'_>,
+    ) -> fmt::Result {
+        printcreatedby1(out, symbols, self.created_at, self.gopc, by)?;
+        self.ancestors.iter().try_for_each(|ancestor| print_ancestor_traceback(out, symbols, ancestor))
     }
 }
 
@@ -209,8 +289,8 @@ fn print_ancestor_traceback(
 /// What a report still has to print about this thread's goroutine.
 #[derive(Clone, Copy)]
 pub(super) enum Mine {
-    /// The whole goroutine, then `first`, then the others.
-    ToPrint { first: Option<&'static G> },
+    /// The whole goroutine, before the others.
+    ToPrint,
     /// Nothing: its stack was printed.
     Printed,
 }
@@ -218,20 +298,12 @@ pub(super) enum Mine {
 /// Prints every goroutine that has begun and not ended, for a report that ends the process. Takes
 /// no lock of the runtime's, because the thread that failed may hold it. Go's `tracebackothers`.
 pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
-    let me = curg();
-    let is_me = |gp: &G| me.is_some_and(|me| ptr::eq(me, gp));
-    let mut print = |gp: &'static G| print_goroutine(symbols, gp, is_me(gp));
-    let first = match mine {
-        Mine::ToPrint { first } => {
-            me.map(&mut print);
-            first.filter(|first| !is_me(first))
-        }
-        Mine::Printed => None,
-    };
-    first.map(&mut print);
+    if matches!(mine, Mine::ToPrint) {
+        traceback_mine(symbols);
+    }
     for_each_g_race(|gp| {
-        if !is_me(gp) && !first.is_some_and(|first| ptr::eq(first, gp)) {
-            print(gp);
+        if !is_mine(gp) {
+            print_goroutine(symbols, gp, PATIENCE_NS);
         }
     });
 }
@@ -239,31 +311,100 @@ pub(super) fn tracebackothers(symbols: &mut Symbols, mine: Mine) {
 /// [`tracebackothers`], for this thread's goroutine alone.
 pub(super) fn traceback_mine(symbols: &mut Symbols) {
     if let Some(gp) = curg() {
-        print_goroutine(symbols, gp, true);
+        print_goroutine(symbols, gp, PATIENCE_NS);
     }
 }
 
-/// Prints a goroutine that has begun and not ended; `mine` if it is this thread's.
-fn print_goroutine(symbols: &mut Symbols, gp: &'static G, mine: bool) {
-    let status = if mine { gp.atomicstatus.load(Ordering::Relaxed) } else { hold_goroutine(gp) };
+/// [`tracebackothers`], with goroutines that have equal stacks in one group, after `first`. Groups
+/// need memory. If the thread that has malloc's lock doesn't go on, the goroutines are printed one
+/// by one.
+pub(super) fn traceback_grouped(symbols: &mut Symbols, first: Option<&'static G>) {
+    if let Some(first) = first {
+        print_goroutine(symbols, first, PATIENCE_NS);
+    }
+    let is_first = |gp: &G| first.is_some_and(|first| ptr::eq(first, gp));
+    let mut groups = ManuallyDrop::new(Vec::new());
+    let grouped = guarded(|| {
+        let mut made = ManuallyDrop::new(Groups::new());
+        for_each_g_race(|gp| {
+            if !is_first(gp)
+                && let Some(found) = find_goroutine(gp, PATIENCE_NS)
+            {
+                let pcs = found.frames(gp);
+                made.add(pcs.as_ref(), Noted::of(gp, found.status, found.origin(gp).made, found.still));
+            }
+        });
+        *groups = ManuallyDrop::into_inner(made).finish();
+    });
+    if !grouped {
+        // The first attempt has set scan bits, which nobody clears.
+        return for_each_g_race(|gp| {
+            if !is_first(gp) {
+                print_goroutine(symbols, gp, 0);
+            }
+        });
+    }
+    for group in &*groups {
+        more_time();
+        let _ = group.print(&mut Stderr::new(), symbols);
+        eprintln!();
+    }
+}
+
+/// A goroutine that a report has found.
+struct Found {
+    status: u32,
+    /// Whether it stands still for good, or is this thread's.
+    still: bool,
+}
+
+/// Finds the state of a goroutine that has begun and not ended. Waits for `patience` nanoseconds at
+/// most until another thread clears the goroutine's scan bit.
+fn find_goroutine(gp: &'static G, patience: i64) -> Option<Found> {
+    let mine = is_mine(gp);
+    let status = if mine { gp.atomicstatus.load(Ordering::Relaxed) } else { hold_goroutine(gp, patience) };
     if matches!(status & !GSCAN, GIDLE | GDEAD) {
-        return;
+        return None;
     }
     more_time();
-    write_header(&mut Stderr::new(), gp, status);
-    let (pcs, origin) = if mine {
-        (frames_of_mine(gp), Origin::of(gp))
-    } else if !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) {
-        // SAFETY: with the scan bit set, the goroutine can't go on, and its stack stays as it is.
-        (Some(unsafe { callers_of_still(gp) }), Origin::of(gp))
-    } else if snapshot::is_kept(gp) {
-        // Its thread waits in a signal handler, so no signal comes.
-        (snapshot::kept(gp), Origin::without_ancestors(gp))
-    } else {
-        (snapshot::running(gp), Origin::without_ancestors(gp))
-    };
-    let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &origin);
-    eprintln!();
+    Some(Found { status, still: mine || !matches!(status & !GSCAN, GRUNNING | GCOPYSTACK) })
+}
+
+impl Found {
+    /// Returns the frames of the goroutine, if they can be found.
+    fn frames(&self, gp: &'static G) -> Option<Pcs> {
+        if is_mine(gp) {
+            frames_of_mine(gp)
+        } else if self.still {
+            // SAFETY: with the scan bit set, the goroutine can't go on, and its stack stays as it
+            // is.
+            Some(unsafe { callers_of_still(gp) })
+        } else if snapshot::is_kept(gp) {
+            // Its thread waits in a signal handler, so no signal comes.
+            snapshot::kept(gp)
+        } else {
+            snapshot::running(gp)
+        }
+    }
+
+    fn origin(&self, gp: &'static G) -> Origin {
+        if self.still { Origin::of(gp) } else { Origin::without_ancestors(gp) }
+    }
+}
+
+/// Prints a goroutine that has begun and not ended: see [`find_goroutine`].
+fn print_goroutine(symbols: &mut Symbols, gp: &'static G, patience: i64) {
+    if let Some(found) = find_goroutine(gp, patience) {
+        write_header(&mut Stderr::new(), gp, found.status, found.still);
+        let pcs = found.frames(gp);
+        let _ = traceback(&mut Stderr::new(), symbols, pcs.as_ref(), &found.origin(gp));
+        eprintln!();
+    }
+}
+
+/// Whether `gp` is this thread's goroutine.
+fn is_mine(gp: &G) -> bool {
+    curg().is_some_and(|me| ptr::eq(me, gp))
 }
 
 /// Returns the frames of this thread's goroutine, if the thread is on g0.
@@ -277,12 +418,12 @@ fn frames_of_mine(gp: &G) -> Option<Pcs> {
 const PATIENCE_NS: i64 = 1_000_000_000;
 
 /// Sets the scan bit of `gp` for good, if it has begun and doesn't run. Returns the state that it
-/// had.
+/// had. Waits for `patience_ns` at most for another thread's bit.
 ///
 /// A bit that another thread has set doesn't hold the goroutine: that thread clears the bit, and
 /// the goroutine goes on. If the bit is never cleared, the thread that has set it waits for the end
 /// of the process, or is this thread.
-fn hold_goroutine(gp: &G) -> u32 {
+fn hold_goroutine(gp: &G, patience_ns: i64) -> u32 {
     let mut limit = None;
     loop {
         let status = gp.atomicstatus.load(Ordering::Relaxed);
@@ -290,7 +431,7 @@ fn hold_goroutine(gp: &G) -> u32 {
             return status;
         }
         if status & GSCAN != 0 {
-            if nanotime() > *limit.get_or_insert_with(|| nanotime() + patience(PATIENCE_NS)) {
+            if nanotime() > *limit.get_or_insert_with(|| nanotime() + patience(patience_ns)) {
                 return status;
             }
             usleep(1000);
@@ -324,7 +465,8 @@ pub(super) fn print_backtrace(symbols: &mut Symbols) {
     if !guarded(by_std) {
         let _ = writeln!(out);
         lose_names();
-        let _ = print_frames(&mut out, symbols, &callers());
+        let pcs = callers();
+        let _ = print_frames(&mut out, symbols, Some((pcs.as_slice(), pcs.failed)));
     } else if elided {
         let _ = writeln!(out, "...additional frames elided...");
     }

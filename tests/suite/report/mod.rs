@@ -5,6 +5,7 @@ pub mod debuggers;
 mod detached;
 mod dumps;
 mod fatal;
+mod groups;
 mod hogs;
 mod metrics;
 mod names;
@@ -23,6 +24,7 @@ pub const TESTS: &[&[Test]] = &[
     detached::TESTS,
     dumps::TESTS,
     fatal::TESTS,
+    groups::TESTS,
     hogs::TESTS,
     metrics::TESTS,
     names::TESTS,

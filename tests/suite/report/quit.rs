@@ -3,6 +3,7 @@
 
 use std::env;
 use std::fs;
+use std::hint::black_box;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr};
@@ -10,7 +11,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use gosched::chan::bounded;
+use gosched::chan::{Receiver, bounded};
+use gosched::labels::with_labels;
 use gosched::{Builder, go, proc, run, yield_now};
 
 use super::traceback::{GO_ON, RAW, SPINNING, outer, spins};
@@ -21,6 +23,7 @@ tests! {
     a_throw
     no_stacks
     quit
+    quit_of_many
     quit_of_a_running_program
     quit_of_the_programs_own
     a_second_cuts_nothing_off
@@ -99,6 +102,41 @@ fn quit(test: Test) {
     }
 }
 
+fn quit_of_many(test: Test) {
+    let process = || {
+        test.process(|| {
+            run(|| {
+                let (_tx, rx) = bounded::<()>(0);
+                let (tell, told) = bounded(7);
+                for i in 0..7 {
+                    let (tell, rx) = (tell.clone(), rx.clone());
+                    let waits = move || {
+                        tell.send(proc::getg().expose_provenance()).unwrap();
+                        outer(&rx);
+                    };
+                    with_labels([("part", "mail"), ("number", &i.to_string())], || go(waits));
+                }
+                for _ in 0..7 {
+                    let gp = ptr::with_exposed_provenance_mut(told.recv().unwrap());
+                    while !waits(gp) {
+                        yield_now();
+                    }
+                }
+                ask_to_quit();
+                loop {
+                    yield_now();
+                }
+            });
+        })
+    };
+    let ended = process().end();
+    ended.with("exit status: 2").says("\n7 goroutines [chan receive] {part: mail}:\ngoroutines ");
+    ended.says("\ngoroutine 1 [");
+    assert_eq!(ended.stderr.matches("traceback::outer(...)").count(), 1, "{}", ended.stderr);
+    let ended = process().env("GOTRACEBACK", "none").end();
+    assert!(!ended.with("exit status: 2").stderr.contains(" goroutines ["), "{}", ended.stderr);
+}
+
 fn quit_of_a_running_program(test: Test) {
     let process = || {
         test.process(|| {
@@ -135,8 +173,28 @@ fn quit_of_the_programs_own(test: Test) {
     process.end().with("exit status: 0");
 }
 
-/// The number of goroutines whose report is longer than a pipe holds.
-const MANY: usize = 2000;
+/// The number of goroutines whose report is longer than a pipe holds. Each has a stack of its own.
+const MANY: usize = 400;
+/// Waits in a stack that no other `path` has.
+fn waits_at(path: usize, rx: &Receiver<()>) {
+    match (path, path % 2) {
+        (0, _) => outer(rx),
+        (_, 0) => even(path / 2, rx),
+        _ => odd(path / 2, rx),
+    }
+}
+
+#[inline(never)]
+fn even(path: usize, rx: &Receiver<()>) {
+    waits_at(path, rx);
+    black_box(0);
+}
+
+#[inline(never)]
+fn odd(path: usize, rx: &Receiver<()>) {
+    waits_at(path, rx);
+    black_box(1);
+}
 
 /// Returns a process that has got a second SIGQUIT while it writes the report of the first, and the
 /// pipe with the rest of that report.
@@ -144,9 +202,9 @@ fn quits_twice(test: Test) -> (Child, BufReader<ChildStderr>) {
     let process = test.process(|| {
         run(|| {
             let (_tx, rx) = bounded::<()>(0);
-            for _ in 0..MANY {
+            for path in 0..MANY {
                 let rx = rx.clone();
-                Builder::new().name("waits").go(move || outer(&rx)).unwrap();
+                Builder::new().name("waits").go(move || waits_at(path, &rx)).unwrap();
             }
             ask_to_quit();
             // There is no deadlock to report.

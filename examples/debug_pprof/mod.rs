@@ -5,7 +5,7 @@
 //! ```text
 //!     go tool pprof http://localhost:8080/debug/pprof/profile?seconds=5
 //!     go tool pprof -http=:8000 http://localhost:8080/debug/pprof/block
-//!     curl http://localhost:8080/debug/pprof/goroutine?debug=2
+//!     curl http://localhost:8080/debug/pprof/goroutine?debug=1
 //!     curl -o a.trace http://localhost:8080/debug/pprof/trace?seconds=2
 //!     go tool trace a.trace
 //! ```
@@ -68,8 +68,11 @@ pub fn answer(path: &str) -> Answer {
             body.append(&mut written.0.lock());
             Ok(())
         }),
+        // Writing to a vector doesn't fail.
+        Some("goroutine") if asked("debug") == Some("1") => text("200 OK", |body| {
+            let _ = gosched::dump_goroutines_grouped(body);
+        }),
         Some("goroutine") if asked("debug") == Some("2") => text("200 OK", |body| {
-            // Writing to a vector doesn't fail.
             let _ = gosched::dump_goroutines(body);
         }),
         name => match name.and_then(Profile::named) {

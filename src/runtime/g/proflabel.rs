@@ -17,8 +17,8 @@ use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
 /// Labels, sorted by key.
 pub(crate) type LabelMap = BTreeMap<String, String>;
 
-/// Returns the labels of `gp`, which is the caller's, or whose scan bit is held while it doesn't run.
-/// Go's `runtime_getProfLabel`.
+/// Returns the labels of `gp`. It is the caller's, or its scan bit is held and it doesn't run. Go's
+/// `runtime_getProfLabel`.
 pub(crate) fn get_prof_label(gp: &G) -> Option<Arc<LabelMap>> {
     let labels = gp.labels.get().cast::<LabelMap>();
     // SAFETY: set_prof_label has put an Arc there, which the goroutine goes on owning: this is one

@@ -93,8 +93,8 @@ pub fn dump_goroutines(out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
 /// group is shown as [`dump_goroutines`] shows it.
 ///
 /// Goroutines are looked at as by [`dump_goroutines`], each once, before the first byte is written.
-/// The memory that is needed depends on the number of different stacks, with about 100 bytes for
-/// each goroutine. `out` gets pieces of about 64 KiB.
+/// That takes memory for each different stack, and less than 200 bytes for each goroutine. `out`
+/// gets pieces of about 64 KiB.
 ///
 /// ```
 /// use gosched::chan::bounded;

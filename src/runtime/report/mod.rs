@@ -25,7 +25,7 @@
 //! | `panic.rs` | `report`, `startpanic`, `dopanic`, `freezetheworld`; stack overflows; `fatalpanic`, and the panic hook |
 //! | `watchdog.rs` | an end to reports that take too long |
 //! | `quit.rs` | SIGQUIT: the stacks of all goroutines, and the end of the process |
-//! | `traceback.rs` | `goroutineheader`, `traceback`, `tracebackothers`, `printcreatedby`; `note_wait`: since when goroutines wait |
+//! | `traceback.rs` | `goroutineheader`, `traceback`, `tracebackothers`, `traceback_grouped`, `printcreatedby1`; `note_wait`: since when goroutines wait |
 //! | `symbols.rs` | `functions`, `whose`: from addresses to functions, files and lines; libraries that stay meanwhile |
 //! | `dump.rs` | `dump_goroutines`: Go's `runtime.Stack`, for all; `goroutine_groups`, `goroutine_stacks`: the same as data |
 //! | `groups.rs` | `Group`: goroutines with equal stacks; `Stacks`: with their symbols |

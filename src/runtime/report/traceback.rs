@@ -38,7 +38,7 @@ use crate::runtime::report::symbols::{Symbols, lose_names};
 use crate::runtime::report::watchdog::more_time;
 use crate::runtime::signal::snapshot;
 
-/// Prints the number, state, wait reason and labels of the goroutine that this thread has left. Go's
+/// Prints the number, state, wait reason and labels of a goroutine that this thread has left. Go's
 /// `goroutineheader`.
 pub(super) fn goroutineheader(gp: &G) {
     write_header(&mut Stderr::new(), gp, gp.atomicstatus.load(Ordering::Relaxed), true);

@@ -23,6 +23,11 @@ tests! {
     #[slow] a_hundred_thousand
 }
 
+/// Runs `f` on a goroutine, in a process where there are no goroutines of other tests.
+fn alone(test: Test, f: impl FnOnce() + Send + 'static) {
+    test.process(|| run(f)).end().with("exit status: 0");
+}
+
 fn grouped() -> String {
     let mut text = Vec::new();
     dump_goroutines_grouped(&mut text).unwrap();
@@ -61,8 +66,8 @@ fn many_wait(n: usize, rx: &Receiver<()>) -> Vec<u64> {
     (0..n).map(|_| told.recv().unwrap()).collect()
 }
 
-fn equal_stacks(_test: Test) {
-    run(|| {
+fn equal_stacks(test: Test) {
+    alone(test, || {
         let (_tx, rx) = bounded::<()>(0);
         let mut ids = many_wait(25, &rx);
         ids.sort_unstable();
@@ -85,8 +90,8 @@ fn equal_stacks(_test: Test) {
 }
 
 /// The stacks are the same up to the runtime's frames, which a dump leaves out.
-fn other_states(_test: Test) {
-    run(|| {
+fn other_states(test: Test) {
+    alone(test, || {
         let (_tx, rx) = bounded::<()>(0);
         let (tx, _rx) = bounded::<()>(0);
         for i in 0..4 {
@@ -98,8 +103,8 @@ fn other_states(_test: Test) {
     });
 }
 
-fn other_names(_test: Test) {
-    run(|| {
+fn other_names(test: Test) {
+    alone(test, || {
         let (_tx, rx) = bounded::<()>(0);
         for name in ["one", "two"] {
             let rx = rx.clone();
@@ -111,8 +116,8 @@ fn other_names(_test: Test) {
     });
 }
 
-fn other_labels(_test: Test) {
-    run(|| {
+fn other_labels(test: Test) {
+    alone(test, || {
         let (_tx, rx) = bounded::<()>(0);
         for (request, part) in [("17", "a b"), ("18", "a b"), ("19", "a b")] {
             let rx = rx.clone();
@@ -125,12 +130,12 @@ fn other_labels(_test: Test) {
 }
 
 /// Two goroutines with equal stacks that different goroutines have made at one place.
-fn other_makers(_test: Test) {
+fn other_makers(test: Test) {
     #[inline(never)]
     fn makes(rx: Receiver<()>) {
         go(move || outer(&rx));
     }
-    run(|| {
+    alone(test, || {
         let (_tx, rx) = bounded::<()>(0);
         for _ in 0..2 {
             let rx = rx.clone();
@@ -221,8 +226,8 @@ fn labels_that_change_in_blocking(_test: Test) {
     });
 }
 
-fn from_a_thread(_test: Test) {
-    run(|| {
+fn from_a_thread(test: Test) {
+    alone(test, || {
         let (_tx, rx) = bounded::<()>(0);
         many_wait(5, &rx);
         until_grouped("5 goroutines \"waiter\" [chan receive");

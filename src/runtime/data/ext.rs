@@ -190,6 +190,8 @@ pub struct CpuTick {
     pub over: Cell<i64>,
     /// How often the goroutine was asked in this time slice.
     pub asked: Cell<u32>,
+    /// Whether the goroutine was counted as one that keeps its P, in this time slice.
+    pub counted: Cell<bool>,
 }
 
 /// The last time slice on a P that was the turn of a goroutine which had computed for long before.

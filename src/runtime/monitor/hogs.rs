@@ -115,6 +115,7 @@ pub(super) fn new_slice(pp: &P) {
     pp.ext.cpu_tick.when.set(0);
     pp.ext.cpu_tick.over.set(0);
     pp.ext.cpu_tick.asked.set(0);
+    pp.ext.cpu_tick.counted.set(false);
 }
 
 /// Whether the goroutine that had `pp` was asked to let it go.
@@ -216,7 +217,11 @@ fn was_told_of(pp: &'static P, mp: &'static M, what: Asked, now: i64) -> bool {
     let Some(gp) = mp.curg.get() else { return true };
     let sleeps = what == Asked::Detach;
     let slice = now - pp.sysmontick.schedwhen.get();
-    may_ask(Hog { gp, mp, pp, schedtick: pp.sysmontick.schedtick.get(), sleeps, slice })
+    let counted = &pp.ext.cpu_tick.counted;
+    let hog = Hog { gp, mp, pp, schedtick: pp.sysmontick.schedtick.get(), sleeps, slice };
+    let may_ask = may_ask(hog, !counted.get());
+    counted.set(may_ask || counted.get());
+    may_ask
 }
 
 /// If the maximum number of goroutines wait for their turn, the goroutine on `pp` has a longer

@@ -7,8 +7,12 @@
 //! thread has copied the stack, and waits for the copy no longer than [`PATIENCE`]. While the
 //! thread reports another goroutine, sysmon doesn't wait at all. Then the report gives only the
 //! place where the goroutine was made ([`Untold`]), so that each place is reported at least once.
+//!
+//! A place is reported once a second at most. Meanwhile its other goroutines are counted, and the
+//! count is reported after that second ([`Said`]).
 
 use std::fmt::{self, Display, Formatter, Write};
+use std::mem;
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +24,7 @@ use crate::runtime::base::os::{nanotime, thread_cpu_time, thread_sleeps, usleep}
 use crate::runtime::base::print::eprintln;
 use crate::runtime::data::runtime2::{G, GRUNNING, GSCANRUNNING, M, Note, P};
 use crate::runtime::g::status::{casfrom_gscanstatus, castogscanstatus};
-use crate::runtime::lock::note::{SharedNote, noteclear, notesleep, notewakeup};
+use crate::runtime::lock::note::{SharedNote, noteclear, notetsleep, notewakeup};
 use crate::runtime::m::thread::new_system_m;
 use crate::runtime::preempt::ask::fail_stack_checks;
 use crate::runtime::report::panic::Whose;
@@ -62,6 +66,11 @@ pub(in crate::runtime) struct Hog {
 unsafe impl Send for Hog {}
 
 impl Hog {
+    /// The P and the time slice, which no other goroutine has.
+    fn id(&self) -> (usize, u32) {
+        (ptr::from_ref(self.pp).addr(), self.schedtick)
+    }
+
     /// Whether the goroutine still has its P, in the same time slice.
     fn still_has_it(&self) -> bool {
         self.pp.schedtick.load(Ordering::Relaxed) == self.schedtick
@@ -96,9 +105,10 @@ impl Hog {
     }
 
     /// The place where the goroutine was made. One goroutine per place is reported in a second.
-    fn place(&self) -> usize {
+    fn place(&self) -> Place {
         let created_at = self.gp.ext.created_at.get();
-        created_at.map_or(self.gp.gopc.get(), |location| ptr::from_ref(location).addr())
+        let address = created_at.map_or(self.gp.gopc.get(), |location| ptr::from_ref(location).addr());
+        Place { address, created_at }
     }
 }
 
@@ -118,23 +128,33 @@ fn write_fault(f: &mut Formatter<'_>, sleeps: bool, slice: i64) -> fmt::Result {
     }
 }
 
+/// A place where goroutines were made.
+#[derive(Clone, Copy)]
+struct Place {
+    address: usize,
+    created_at: Option<&'static Location<'static>>,
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.created_at {
+            Some(location) => write!(f, "at {location}"),
+            None => write!(f, "by pc={:#x}", self.address),
+        }
+    }
+}
+
 /// A goroutine that was asked to let its P go before its stack was copied. It may have ended since.
 #[derive(Clone, Copy)]
 struct Untold {
-    place: usize,
-    created_at: Option<&'static Location<'static>>,
+    place: Place,
     sleeps: bool,
     slice: i64,
 }
 
 impl Display for Untold {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("gosched: a goroutine created ")?;
-        match self.created_at {
-            Some(location) => write!(f, "at {location}")?,
-            None => write!(f, "by pc={:#x}", self.place)?,
-        }
-        f.write_str(" ")?;
+        write!(f, "gosched: a goroutine created {} ", self.place)?;
         write_fault(f, self.sleeps, self.slice)?;
         f.write_str(" its stack wasn't copied in time")
     }
@@ -152,18 +172,56 @@ enum Doing {
     Writing,
 }
 
+/// A place that was reported.
+#[derive(Clone, Copy)]
+struct Said {
+    place: Place,
+    at: i64,
+    /// How often goroutines of this place have kept a P since then, or since that was last counted.
+    more: u32,
+}
+
+impl Said {
+    /// No report.
+    const NONE: Said = Said { place: Place { address: 0, created_at: None }, at: -SECOND, more: 0 };
+
+    /// Whether the report was made within a second.
+    fn is_recent(&self, now: i64) -> bool {
+        now - self.at < period(SECOND)
+    }
+}
+
+impl Display for Said {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Said { place, more, .. } = self;
+        write!(
+            f,
+            "gosched: goroutines created {place} have kept a processor since the last report: {more} more"
+        )
+    }
+}
+
 /// The data that sysmon and the reporting thread share.
 struct Shared {
     doing: Doing,
-    /// The places that were reported last, and the times of these reports.
-    said: [(usize, i64); PLACES],
+    /// The time slice that is being reported.
+    reported: Option<(usize, u32)>,
+    /// The places that were reported last.
+    said: [Said; PLACES],
     /// Goroutines of places that weren't reported for a second. The list can't grow, because sysmon
     /// adds to it, and a hog may hold malloc's lock.
     untold: [Option<Untold>; PLACES],
+    /// How often a goroutine was left out because the list was full.
+    left_out: u32,
 }
 
-static SHARED: Mutex<Shared> =
-    Mutex::new(Shared { doing: Doing::Nothing, said: [(0, -SECOND); PLACES], untold: [None; PLACES] });
+static SHARED: Mutex<Shared> = Mutex::new(Shared {
+    doing: Doing::Nothing,
+    reported: None,
+    said: [Said::NONE; PLACES],
+    untold: [None; PLACES],
+    left_out: 0,
+});
 
 /// Woken when there is a goroutine to report.
 static ASKED: SharedNote = SharedNote(Note { key: AtomicU32::new(0) });
@@ -173,36 +231,43 @@ fn shared() -> MutexGuard<'static, Shared> {
 }
 
 impl Shared {
-    /// Whether `place` was reported within a second.
-    fn was_said(&self, place: usize, now: i64) -> bool {
-        self.said.iter().any(|said| said.0 == place && is_recent(said, now))
+    /// Returns the entry of `place`, if the place was reported within a second.
+    fn said(&self, place: Place, now: i64) -> Option<usize> {
+        self.said.iter().position(|said| said.place.address == place.address && said.is_recent(now))
     }
 
     /// Whether `place` may be reported: neither this place nor too many others were reported within
     /// a second.
-    fn may_say(&self, place: usize, now: i64) -> bool {
-        !self.was_said(place, now) && self.said.iter().any(|said| !is_recent(said, now))
+    fn may_say(&self, place: Place, now: i64) -> bool {
+        self.said(place, now).is_none() && self.said.iter().any(|said| !said.is_recent(now))
     }
 
-    /// Notes a report of `place`, in the entry of `place` or in the oldest entry.
-    fn note(&mut self, place: usize, now: i64) {
-        let same = self.said.iter().position(|said| said.0 == place);
-        let oldest = || (0..PLACES).min_by_key(|&at| self.said[at].1);
-        if let Some(at) = same.or_else(oldest) {
-            self.said[at] = (place, now);
-        }
+    /// Notes a report of `place`, in the entry of `place` or in the oldest entry. Returns the entry
+    /// of another place that is lost.
+    fn note(&mut self, place: Place, now: i64) -> Option<Said> {
+        let same = self.said.iter().position(|said| said.place.address == place.address);
+        let oldest = || (0..PLACES).min_by_key(|&at| self.said[at].at);
+        let at = same.or_else(oldest)?;
+        let more = if same.is_some() { self.said[at].more } else { 0 };
+        let before = mem::replace(&mut self.said[at], Said { place, at: now, more });
+        (same.is_none() && before.more > 0).then_some(before)
     }
 
-    /// Keeps `hog` to be reported later, without a stack.
-    fn leave_untold(&mut self, hog: Hog, now: i64) {
+    /// Keeps `hog` to be reported later, without a stack, or counts it. `is_new` says whether it
+    /// wasn't counted before.
+    fn leave_untold(&mut self, hog: Hog, is_new: bool, now: i64) {
+        let is_reported = self.reported.take_if(|reported| *reported == hog.id()).is_some();
         let place = hog.place();
-        let waits = |untold: &Option<Untold>| untold.is_some_and(|untold| untold.place == place);
-        if self.was_said(place, now) || self.untold.iter().any(waits) {
-            return;
-        }
-        if let Some(free) = self.untold.iter_mut().find(|untold| untold.is_none()) {
+        let waits =
+            |untold: &Option<Untold>| untold.is_some_and(|untold| untold.place.address == place.address);
+        if let Some(at) = self.said(place, now) {
+            self.said[at].more += u32::from(is_new && !is_reported);
+        } else if !self.untold.iter().any(waits) {
             let Hog { sleeps, slice, .. } = hog;
-            *free = Some(Untold { place, created_at: hog.gp.ext.created_at.get(), sleeps, slice });
+            match self.untold.iter_mut().find(|untold| untold.is_none()) {
+                Some(free) => *free = Some(Untold { place, sleeps, slice }),
+                None => self.left_out += u32::from(is_new),
+            }
         }
     }
 
@@ -213,11 +278,14 @@ impl Shared {
         self.doing = if next.is_some() { Doing::Writing } else { Doing::Waiting };
         next
     }
-}
 
-/// Whether this report was made within a second.
-fn is_recent(said: &(usize, i64), now: i64) -> bool {
-    now - said.1 < period(SECOND)
+    /// Takes the next count that is due: of a place that wasn't reported for a second.
+    fn next_count(&mut self, now: i64) -> Option<Said> {
+        let due = self.said.iter_mut().find(|said| said.more > 0 && !said.is_recent(now))?;
+        let count = *due;
+        due.more = 0;
+        Some(count)
+    }
 }
 
 /// Starts the reporting thread if `GODEBUG` has `hogs=1`. Sysmon calls this when it begins.
@@ -230,8 +298,9 @@ pub(in crate::runtime) fn tell_of_hogs_if_wanted() {
 }
 
 /// Whether `hog` may be asked to let its P go: its data for the report was copied, or it will be
-/// reported without a stack. Called by sysmon, which calls again if this returns false.
-pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
+/// reported without a stack. `is_new` says that this hasn't returned true in its time slice yet.
+/// Called by sysmon, which calls again if this returns false.
+pub(in crate::runtime) fn may_ask(hog: Hog, is_new: bool) -> bool {
     if !hogs() {
         return true;
     }
@@ -247,7 +316,7 @@ pub(in crate::runtime) fn may_ask(hog: Hog) -> bool {
             return false;
         }
         // The thread looks at unreported goroutines when it has written its report.
-        _ => shared.leave_untold(hog, now),
+        _ => shared.leave_untold(hog, is_new, now),
     }
     true
 }
@@ -258,7 +327,9 @@ fn tell_of_hogs() {
     Symbols::new().explain();
     loop {
         tell_of_untold();
-        notesleep(&ASKED);
+        while !sleep_until_asked() {
+            tell_counts();
+        }
         noteclear(&ASKED);
         let asked = match shared().doing {
             Doing::Copying(hog, _) => Some(hog),
@@ -270,15 +341,49 @@ fn tell_of_hogs() {
     }
 }
 
+/// Sleeps until there is a goroutine to report, or until counts may be due. Returns whether there
+/// is a goroutine.
+fn sleep_until_asked() -> bool {
+    let now = nanotime();
+    let may_be_due = {
+        let shared = shared();
+        // Sysmon counts goroutines of places that were reported within a second.
+        shared.left_out > 0 || shared.said.iter().any(|said| said.more > 0 || said.is_recent(now))
+    };
+    notetsleep(&ASKED.0, if may_be_due { period(SECOND) } else { -1 })
+}
+
 /// Reports each goroutine that was left unreported, with the place where it was made. Afterwards
 /// none is left, and the thread waits.
 fn tell_of_untold() {
     loop {
         let mut shared = shared();
         let Some(untold) = shared.next_untold() else { return };
-        shared.note(untold.place, nanotime());
+        let lost = shared.note(untold.place, nanotime());
         drop(shared);
+        tell_count(lost);
         eprintln!("{untold}\n");
+    }
+}
+
+/// Prints the counts that are due.
+fn tell_counts() {
+    loop {
+        let due = shared().next_count(nanotime());
+        if due.is_none() {
+            break;
+        }
+        tell_count(due);
+    }
+    let left_out = mem::take(&mut shared().left_out);
+    if left_out > 0 {
+        eprintln!("gosched: goroutines of other places have kept a processor: {left_out}\n");
+    }
+}
+
+fn tell_count(count: Option<Said>) {
+    if let Some(count) = count {
+        eprintln!("{count}\n");
     }
 }
 
@@ -288,13 +393,16 @@ fn report_hog(hog: Hog) {
     if !castogscanstatus(hog.gp, GRUNNING, GSCANRUNNING) {
         return;
     }
-    shared().note(hog.place(), nanotime());
+    let lost = shared().note(hog.place(), nanotime());
     let mut text = String::new();
     // Writing to a string doesn't fail.
     let _ = writeln!(text, "gosched: {}{hog}", Whose(hog.gp));
     let (pcs, origin) = (snapshot::running(hog.gp), Origin::of(hog.gp));
     casfrom_gscanstatus(hog.gp, GSCANRUNNING, GRUNNING);
-    shared().doing = Doing::Writing;
+    let mut shared = shared();
+    (shared.doing, shared.reported) = (Doing::Writing, Some(hog.id()));
+    drop(shared);
     let _ = traceback(&mut text, &mut Symbols::new(), pcs.as_ref(), &origin);
+    tell_count(lost);
     eprintln!("{text}");
 }

@@ -16,6 +16,7 @@ tests! {
     one_that_blocks_its_thread
     one_a_second_for_a_place
     each_place
+    the_number_of_the_others
     nobody_who_comes_to_checks
     nobody_if_none_may_be_stopped
     nobody_unless_it_is_wanted
@@ -163,6 +164,24 @@ fn each_place(test: Test) {
     };
     let process = process.env("GOMAXPROCS", "1").env("GODEBUG", "hogs=1");
     process.until(|stderr| told(stderr) == 10);
+}
+
+/// The first one is reported with its stack, and the others are counted.
+fn the_number_of_the_others(test: Test) {
+    let line = line!() + 3;
+    let process = beside_another(test, "hogs=1", || {
+        for _ in 0.. {
+            let hogs = [(); 4].map(|()| go(|| computes(Duration::from_millis(100))));
+            hogs.into_iter().for_each(|hog| hog.join().unwrap());
+        }
+    });
+    let place = format!("gosched: goroutines created at {}:{line}:", file!());
+    let is_it = |line: &str| {
+        let count =
+            line.strip_prefix(&place)?.split_once(" have kept a processor since the last report: ")?.1;
+        count.strip_suffix(" more")?.parse::<u32>().ok().filter(|count| *count > 0)
+    };
+    process.until(|stderr| stderr.lines().any(|line| is_it(line).is_some()));
 }
 
 /// If the machine takes long between two checks, the goroutine is a hog. That happens, but not each

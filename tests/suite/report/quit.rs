@@ -102,26 +102,35 @@ fn quit(test: Test) {
     }
 }
 
+/// Calls `make` to make `n` goroutines, each of which calls the function that it gets, and then
+/// waits. Returns when all of them wait.
+fn make_them_wait(n: usize, make: impl Fn(usize, Box<dyn FnOnce() + Send>)) {
+    let (tx, rx) = bounded(n);
+    for i in 0..n {
+        let tx = tx.clone();
+        make(i, Box::new(move || tx.send(proc::getg().expose_provenance()).unwrap()));
+    }
+    for _ in 0..n {
+        let gp = ptr::with_exposed_provenance_mut(rx.recv().unwrap());
+        while !waits(gp) {
+            yield_now();
+        }
+    }
+}
+
 fn quit_of_many(test: Test) {
     let process = || {
         test.process(|| {
             run(|| {
                 let (_tx, rx) = bounded::<()>(0);
-                let (tell, told) = bounded(7);
-                for i in 0..7 {
-                    let (tell, rx) = (tell.clone(), rx.clone());
+                make_them_wait(7, |i, tell| {
+                    let rx = rx.clone();
                     let waits = move || {
-                        tell.send(proc::getg().expose_provenance()).unwrap();
+                        tell();
                         outer(&rx);
                     };
-                    with_labels([("part", "mail"), ("number", &i.to_string())], || go(waits));
-                }
-                for _ in 0..7 {
-                    let gp = ptr::with_exposed_provenance_mut(told.recv().unwrap());
-                    while !waits(gp) {
-                        yield_now();
-                    }
-                }
+                    with_labels([("part", "mail"), ("number", &i.to_string())], || drop(go(waits)));
+                });
                 ask_to_quit();
                 loop {
                     yield_now();
@@ -202,10 +211,14 @@ fn quits_twice(test: Test) -> (Child, BufReader<ChildStderr>) {
     let process = test.process(|| {
         run(|| {
             let (_tx, rx) = bounded::<()>(0);
-            for path in 0..MANY {
+            make_them_wait(MANY, |path, tell| {
                 let rx = rx.clone();
-                Builder::new().name("waits").go(move || waits_at(path, &rx)).unwrap();
-            }
+                let waits = move || {
+                    tell();
+                    waits_at(path, &rx);
+                };
+                Builder::new().name("waits").go(waits).unwrap();
+            });
             ask_to_quit();
             // There is no deadlock to report.
             loop {

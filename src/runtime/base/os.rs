@@ -1,6 +1,6 @@
 //! Linux: Go's `os_linux.go`.
 
-use std::ffi::{c_int, c_short, c_void};
+use std::ffi::{CStr, c_int, c_short, c_void};
 use std::io::{self, ErrorKind, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
@@ -28,6 +28,13 @@ pub(in crate::runtime) const G0_STACK: usize = 256 << 10;
 
 /// The signal that makes a thread look whether its goroutine can be stopped. Go's `sigPreempt`.
 pub(in crate::runtime) const SIG_PREEMPT: c_int = libc::SIGURG;
+
+/// Names a new mapping, so that `/proc/self/maps` and tools that read it show `[anon:NAME]`. Does
+/// nothing where the kernel has no names (`CONFIG_ANON_VMA_NAME`, since Linux 5.17).
+pub(in crate::runtime) fn name_mapping(start: *const u8, len: usize, name: &'static CStr) {
+    // SAFETY: the kernel copies the name, and doesn't touch the mapping's memory.
+    unsafe { syscall!(SYS_prctl, libc::PR_SET_VMA, libc::PR_SET_VMA_ANON_NAME, start, len, name.as_ptr()) };
+}
 
 /// Sleeps while `*addr == val`, at most `ns` nanoseconds, or without a limit if `ns` is negative.
 /// May wake for no reason. Go's `futexsleep`.

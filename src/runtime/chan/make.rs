@@ -215,7 +215,7 @@ unsafe fn drop_timer_of(c: NonNull<Hchan>) {
 }
 
 /// The arena from which channels are cut.
-static ARENA: Arena = Arena::new(SIZE);
+static ARENA: Arena = Arena::new(SIZE, c"gosched: channels");
 
 impl Linked for Hchan {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {

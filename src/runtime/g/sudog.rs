@@ -16,7 +16,7 @@ use crate::runtime::mem::arena::Arena;
 use crate::runtime::mem::cache::{Cache, List};
 
 /// The arena from which sudogs are cut.
-static ARENA: Arena = Arena::new(size_of::<Sudog>());
+static ARENA: Arena = Arena::new(size_of::<Sudog>(), c"gosched: sudogs");
 
 type Cached = Option<&'static Sudog>;
 

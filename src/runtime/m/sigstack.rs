@@ -12,7 +12,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::page_size;
 use crate::runtime::base::fatal::throw;
-use crate::runtime::base::os::SIG_PREEMPT;
+use crate::runtime::base::os::{SIG_PREEMPT, name_mapping};
 use crate::runtime::base::print::eprintln;
 use crate::runtime::base::real::{pthread_sigmask, sigaltstack};
 use crate::runtime::data::runtime2::{M, Stack};
@@ -63,6 +63,7 @@ fn new_sigstack() -> io::Result<(MmapMut, Stack)> {
     let page = page_size();
     let size = (SIGSTACK_USE + min_signal_frame()).next_multiple_of(page);
     let mut memory = MmapOptions::new().len(page + size).map_anon()?;
+    name_mapping(memory.as_ptr(), page + size, c"gosched: signal stacks");
     let base = memory.as_mut_ptr();
     // SAFETY: our own page, which nothing uses. If it fails, the stack has no guard, and works.
     unsafe { libc::mprotect(base.cast(), page, libc::PROT_NONE) };

@@ -14,6 +14,7 @@
 //! So pieces are cut by the dozen where many are needed.
 
 use std::cell::UnsafeCell;
+use std::ffi::CStr;
 use std::io;
 use std::iter;
 use std::ops::Range;
@@ -25,6 +26,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::arch::sanitizer::holds_roots;
 use crate::runtime::arch::tsan;
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::name_mapping;
 use crate::runtime::data::runtime2::{Mutex, Stack};
 use crate::runtime::lock::{lock, unlock};
 use crate::runtime::mem::guard::{self, Guards};
@@ -150,6 +152,8 @@ pub struct Arena {
     pub(in crate::runtime) size: usize,
     /// Whether a piece without a guard is an error in any case.
     pub(in crate::runtime) strict: bool,
+    /// The name of its mappings in `/proc/self/maps`.
+    name: &'static CStr,
     /// The mappings, the oldest first.
     chunks: UnsafeCell<Vec<Chunk>>,
 }
@@ -165,9 +169,10 @@ const MAX_CHUNK: usize = 1 << 30;
 const MAX_PIECES: usize = 1 << 17;
 
 impl Arena {
-    /// Returns an arena of pieces of `size` bytes. A piece of 4 KiB or more has pages of its own.
-    pub(in crate::runtime) const fn new(size: usize) -> Self {
-        Arena { lock: Mutex::new(), size, strict: false, chunks: UnsafeCell::new(Vec::new()) }
+    /// Returns an arena of pieces of `size` bytes, whose mappings have this name. A piece of 4 KiB
+    /// or more has pages of its own.
+    pub(in crate::runtime) const fn new(size: usize, name: &'static CStr) -> Self {
+        Arena { lock: Mutex::new(), size, strict: false, name, chunks: UnsafeCell::new(Vec::new()) }
     }
 
     /// Returns the bytes of guard below a piece.
@@ -213,7 +218,7 @@ impl Arena {
             Some(i) => i,
             None => {
                 chunks.try_reserve(1).map_err(|_| io::ErrorKind::OutOfMemory)?;
-                chunks.push(map(stride, chunks.last().map_or(0, |last| last.len))?);
+                chunks.push(map(stride, chunks.last().map_or(0, |last| last.len), self.name)?);
                 chunks.len() - 1
             }
         };
@@ -310,7 +315,7 @@ impl Arena {
 
 /// Maps a chunk for twice as many pieces as the last chunk had, or for fewer if the address space
 /// is short.
-fn map(stride: usize, last: usize) -> io::Result<Chunk> {
+fn map(stride: usize, last: usize, name: &'static CStr) -> io::Result<Chunk> {
     let first = FIRST_CHUNK.max(FIRST_CHUNK * page_size() / stride);
     let mut len = (last * 2).max(first).min((MAX_CHUNK / stride).clamp(1, MAX_PIECES));
     let mut mapping = loop {
@@ -324,6 +329,7 @@ fn map(stride: usize, last: usize) -> io::Result<Chunk> {
     // A huge page would be 500 times as large as a goroutine needs. Kernels without huge pages
     // return EINVAL.
     let _ = mapping.advise(Advice::NoHugePage);
+    name_mapping(mapping.as_ptr(), len * stride, name);
     let base = mapping.as_mut_ptr();
     let chunk = Chunk::new(base, len)?;
     std::mem::forget(mapping);
@@ -347,7 +353,7 @@ mod tests {
     fn pages_come_back_as_zero() {
         guard::init().unwrap();
         let len = 2 * page_size();
-        let arena = Arena::new(len);
+        let arena = Arena::new(len, c"gosched: test");
         let first = arena.cut(8, 1).unwrap();
         assert_eq!(first.count, 8);
         (0..8).for_each(|i| words(first.start(i), len).fill(i + 1));
@@ -376,7 +382,7 @@ mod tests {
         const SIZE: usize = 88;
         const PAGES: usize = 5;
         let page = page_size();
-        let arena = Arena::new(SIZE);
+        let arena = Arena::new(SIZE, c"gosched: test");
         let cut = arena.cut((PAGES * page).div_ceil(SIZE), 0).unwrap();
         (0..cut.count).for_each(|i| words(cut.start(i), SIZE).fill(i + 1));
         let start = |i: usize| cut.start(i).addr();

@@ -52,7 +52,7 @@ static ARENAS: [Arena; KINDS] = {
     const fn size(kind: StackKind) -> usize {
         room_size(kind) + PAGE_MIN
     }
-    let mut arenas = [const { Arena::new(size(StackKind::Copying)) }; KINDS];
+    let mut arenas = [const { Arena::new(size(StackKind::Copying), c"gosched: stacks") }; KINDS];
     let mut room = 0;
     while room < ROOM_CLASSES {
         arenas[room].size = size(StackKind::Fixed(room as u8));

@@ -12,6 +12,7 @@
 //! The last word of a free segment is the list's link. It is in the page that the next user touches
 //! first.
 
+use std::ffi::CStr;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -23,6 +24,7 @@ use crate::runtime::arch::page_size;
 use crate::runtime::arch::tsan;
 use crate::runtime::base::debug::efence;
 use crate::runtime::base::fatal::throw;
+use crate::runtime::base::os::name_mapping;
 use crate::runtime::base::this::{on_goroutine, this_p};
 use crate::runtime::data::cell::Cell;
 use crate::runtime::data::ext::{BATCH, Level, NUM_STACK_ORDERS};
@@ -37,6 +39,9 @@ use crate::runtime::mem::{guard, valgrind};
 /// The maximum number of bytes of free segments of one size that a P has, but at least one segment.
 /// Also the bytes that are cut at once. Go's `_StackCacheSize`.
 const STACK_CACHE_SIZE: usize = 32 << 10;
+
+/// The name of the mappings.
+const NAME: &CStr = c"gosched: grown stacks";
 
 /// The maximum number of segments that are cut at once.
 const CUT_MAX: usize = 16;
@@ -105,7 +110,7 @@ const fn pool(order: usize) -> CachePadded<Stackpool> {
         free: StackFreeList::new(),
         level: Level::new(),
         cut: AtomicUsize::new(0),
-        arena: Arena::new(SEGMENT_MIN << order),
+        arena: Arena::new(SEGMENT_MIN << order, NAME),
     })
 }
 
@@ -306,6 +311,7 @@ fn map(n: usize) -> io::Result<Stack> {
         tsan::ignore_accesses(|| MmapOptions::new().len(align + n).no_reserve_swap().map_anon())?;
     // Kernels without huge pages return EINVAL.
     let _ = mapping.advise(advice);
+    name_mapping(mapping.as_ptr(), align + n, NAME);
     let base = mapping.as_mut_ptr().expose_provenance();
     let lo = (base + page).next_multiple_of(align);
     guard::reserve(1, false)?.install(ptr::with_exposed_provenance_mut(lo - page), page + n, 1, false)?;

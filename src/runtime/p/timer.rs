@@ -77,7 +77,7 @@ pub(in crate::runtime) fn bad_timer() -> ! {
 }
 
 /// The memory of all timers.
-static ARENA: Arena = Arena::new(size_of::<Timer>());
+static ARENA: Arena = Arena::new(size_of::<Timer>(), c"gosched: timers");
 
 impl Linked for Timer {
     unsafe fn next<'a>(this: NonNull<Self>) -> &'a Cell<*mut c_void> {

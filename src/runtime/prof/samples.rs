@@ -20,6 +20,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::arch::{RED_ZONE, Regs};
 use crate::runtime::base::guarded::{Copied, as_walker};
+use crate::runtime::base::os::name_mapping;
 use crate::runtime::data::runtime2::{G, GDEAD, GSCAN, M};
 use crate::runtime::g::callers::{Pcs, callers_of};
 use crate::runtime::g::proflabel::{LabelMap, get_prof_label};
@@ -101,9 +102,11 @@ pub(crate) struct Sample {
 impl Samples {
     fn new() -> io::Result<Samples> {
         let place = |_| Place { state: AtomicU32::new(FREE), seen: UnsafeCell::new(MaybeUninit::uninit()) };
+        let memory = MmapOptions::new().len(PLACES * COPIED).no_reserve_swap().map_anon()?;
+        name_mapping(memory.as_ptr(), PLACES * COPIED, c"gosched: profile samples");
         Ok(Samples {
             places: (0..PLACES).map(place).collect(),
-            memory: MmapOptions::new().len(PLACES * COPIED).no_reserve_swap().map_anon()?,
+            memory,
             next: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
             on: AtomicBool::new(false),

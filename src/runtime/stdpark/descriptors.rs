@@ -26,7 +26,7 @@ use libc::{
 };
 
 use crate::runtime::arch::syscall::syscall;
-use crate::runtime::base::os::poll_now;
+use crate::runtime::base::os::{name_mapping, poll_now};
 use crate::runtime::data::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::runtime::data::gqueue::GQueue;
 use crate::runtime::data::runtime2::{G, TraceBlockReason, WaitReason};
@@ -72,6 +72,7 @@ pub(super) fn make_table() -> io::Result<()> {
     if table < 0 {
         return Err(io::Error::last_os_error());
     }
+    name_mapping(ptr::with_exposed_provenance(table as usize), len, c"gosched: descriptors");
     // Release pairs with entry_of. If two threads are here at once, one table is used, and the
     // other is leaked.
     let _ = TABLE.compare_exchange(

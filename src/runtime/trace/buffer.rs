@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::runtime::base::debug::patience;
-use crate::runtime::base::os::{nanotime, usleep};
+use crate::runtime::base::os::{name_mapping, nanotime, usleep};
 use crate::runtime::data::runtime2::M;
 use crate::runtime::data::trace::{Chunk, Kind, Record, TraceBuffer};
 use crate::runtime::trace::recorder::Note;
@@ -178,6 +178,7 @@ impl Pool {
 /// memory.
 pub(super) fn map_memory(len: usize) -> io::Result<&'static mut [u8]> {
     let mut memory = mem::ManuallyDrop::new(MmapOptions::new().len(len).no_reserve_swap().map_anon()?);
+    name_mapping(memory.as_ptr(), len, c"gosched: trace");
     let bytes: &mut MmapMut = &mut memory;
     // SAFETY: the mapping is never dropped, and this is the only reference to it.
     Ok(unsafe { &mut *ptr::from_mut::<[u8]>(bytes) })

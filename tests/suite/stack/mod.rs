@@ -5,6 +5,7 @@ mod frame_maps;
 mod grow;
 mod guards;
 mod limits;
+mod mapping_names;
 mod memory_again;
 mod memory_back;
 mod morestack;
@@ -26,6 +27,7 @@ pub const TESTS: &[&[Test]] = &[
     grow::TESTS,
     guards::TESTS,
     limits::TESTS,
+    mapping_names::TESTS,
     memory_again::TESTS,
     memory_back::TESTS,
     morestack::TESTS,

@@ -300,6 +300,9 @@ pub struct PExt {
     /// The number of G's that ended here and are held by a handle, less the number whose handle was
     /// dropped here. Only the sum over all P's has a meaning.
     pub n_held: plain::AtomicI32,
+    /// How many goroutines were made here. Only the owner of the P writes it. In Go, since 1.26, a
+    /// field of `p`.
+    pub goroutines_created: plain::AtomicU64,
     /// Unused channels.
     pub hchans: FreeList<Hchan>,
     /// Unused timers.
@@ -339,6 +342,8 @@ pub struct SchedtExt {
     /// The part of [`PExt::n_held`] of threads without a P: negative, as they only drop handles of
     /// G's that have ended.
     pub n_held: plain::AtomicI32,
+    /// How many goroutines were made by threads without a P, and on P's that are destroyed.
+    pub goroutines_created: plain::AtomicU64,
     /// Unused channels that no P has.
     pub hchans: Pool<Hchan>,
     /// Unused timers that no P has.

@@ -7,7 +7,10 @@
 //! assert_eq!(goroutines, Some(Value::Uint64(1)));
 //! ```
 //!
-//! Nothing stops while metrics are read, so each value is of a different moment.
+//! Nothing stops while metrics are read, so each value is of a different moment. The numbers of
+//! goroutines by state (`/sched/goroutines/...`) are estimates, and needn't add up, as in Go.
+//!
+//! [`write_prometheus`] writes all of them for Prometheus.
 //!
 //! The times that goroutines wait for a P and for mutexes are sampled: one wait in 128 is measured,
 //! on average. (Go measures one in 8: a switch takes longer there, so the clock's share is
@@ -27,8 +30,11 @@ use crate::runtime::mem::sizes::PAGE_MIN;
 use crate::runtime::p::free_lists::gcount;
 use crate::runtime::p::procs::{gomaxprocs, procs};
 use crate::runtime::preempt::ask::Asked;
+use crate::runtime::report::states::{States, states};
 use crate::runtime::sched::park::PREEMPTIONS;
 use crate::runtime::stack::copystack::GROWTHS;
+
+pub use crate::runtime::report::prometheus::{PROMETHEUS_CONTENT_TYPE, write_prometheus};
 
 /// A metric. Go's `metrics.Description`.
 ///
@@ -155,7 +161,7 @@ const fn total(name: &'static str, description: &'static str, read: fn() -> Valu
     Description { name, description, cumulative: true, read }
 }
 
-static ALL: [Description; 20] = [
+static ALL: [Description; 26] = [
     total("/cpu/classes/idle:cpu-seconds", "How long P's had nothing to run, all together.", idle),
     total(
         "/gosched/detached/total:seconds",
@@ -209,6 +215,25 @@ static ALL: [Description; 20] = [
     gauge("/sched/gomaxprocs:threads", "How many goroutines run at once at most.", || {
         Value::Uint64(gomaxprocs() as u64)
     }),
+    total("/sched/goroutines-created:goroutines", "How many goroutines were made.", || {
+        state(|states| states.created)
+    }),
+    gauge(
+        "/sched/goroutines/not-in-go:goroutines",
+        "How many goroutines are in a system call or in `blocking`, or are detached.",
+        || state(|states| states.not_in_go),
+    ),
+    gauge("/sched/goroutines/runnable:goroutines", "How many goroutines could run and don't.", || {
+        state(|states| states.runnable)
+    }),
+    gauge("/sched/goroutines/running:goroutines", "How many goroutines run on a P.", || {
+        state(|states| states.running)
+    }),
+    gauge(
+        "/sched/goroutines/waiting:goroutines",
+        "How many goroutines wait, for a lock or the network.",
+        || state(|states| states.waiting),
+    ),
     gauge("/sched/goroutines:goroutines", "How many goroutines there are.", || {
         Value::Uint64(if started() { gcount() as u64 } else { 0 })
     }),
@@ -229,6 +254,9 @@ static ALL: [Description; 20] = [
     total("/sched/pauses/total/other:seconds", "How long the world was stopped otherwise.", || {
         histogram(&sched().stw_total_time_other)
     }),
+    gauge("/sched/threads/total:threads", "How many threads of the runtime there are.", || {
+        state(|states| states.threads)
+    }),
     total(
         "/sync/mutex/wait/total:seconds",
         "How long goroutines waited for mutexes, all together; estimated from one time in 128.",
@@ -239,6 +267,10 @@ static ALL: [Description; 20] = [
 fn histogram(times: &TimeHistogram) -> Value {
     let (counts, buckets) = (times.counts(), time_histogram_metrics_buckets());
     Value::Float64Histogram(Float64Histogram { counts, buckets })
+}
+
+fn state(of: fn(&States) -> u64) -> Value {
+    Value::Uint64(of(&states()))
 }
 
 fn std_parks() -> u64 {

@@ -35,6 +35,8 @@
 //! | `hogs.rs` | `Hog`: reports of goroutines that keep a P from others |
 //! | `schedtrace.rs` | `schedtrace` |
 //! | `metrics.rs` | Go's `runtime/metrics`, with its names |
+//! | `states.rs` | how many goroutines run, can run and wait |
+//! | `prometheus.rs` | `write_prometheus`: metrics as Prometheus reads them |
 
 pub(super) mod deadlock;
 pub(super) mod dump;
@@ -44,8 +46,10 @@ pub(super) mod hogs;
 pub(super) mod json;
 pub mod metrics;
 pub(super) mod panic;
+mod prometheus;
 pub(super) mod quit;
 pub(super) mod schedtrace;
+mod states;
 pub(super) mod symbols;
 pub(super) mod traceback;
 mod watchdog;

@@ -133,8 +133,15 @@ fn new_g(f: Entry, kind: StackKind, maker: &Maker<'_>, parked: Option<WaitReason
     goroutine_begins(newg, home_stack);
     number_new(newg, callergp, pp);
     newg.goid.set(match pp {
-        Some(pp) => next_goid(pp),
-        None => sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1,
+        Some(pp) => {
+            let created = &pp.ext.goroutines_created;
+            created.store(created.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            next_goid(pp)
+        }
+        None => {
+            sched().ext.goroutines_created.fetch_add(1, Ordering::Relaxed);
+            sched().goidgen.fetch_add(1, Ordering::Relaxed) + 1
+        }
     });
     // This comes last: from here on a concurrent report shows the goroutine.
     match parked {

@@ -132,6 +132,8 @@ impl P {
         hand_timers(heir, self);
         purge(self);
         count_held(None, self.ext.n_held.swap(0, Ordering::Relaxed));
+        let created = self.ext.goroutines_created.swap(0, Ordering::Relaxed);
+        sched().ext.goroutines_created.fetch_add(created, Ordering::Relaxed);
         if let Some(p_destroy) = hooks().p_destroy {
             p_destroy(self);
         }

@@ -2,15 +2,17 @@
 
 use std::ffi::c_void;
 use std::hint::black_box;
+use std::num::NonZero;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use gosched::metrics::{self, Float64Histogram, Value};
 use gosched::proc::{self, StwReason};
 use gosched::sync::{Mutex, WaitGroup};
 use gosched::time::sleep;
-use gosched::{go, morestack_check, run, scope, yield_now};
+use gosched::{blocking, chan, go, morestack_check, run, scope, set_gomaxprocs, yield_now};
 
 use crate::harness::goroutines::sleep_with_thread;
 use crate::harness::{Test, tests};
@@ -20,6 +22,9 @@ tests! {
     gos_names
     before_the_runtime_runs
     counts
+    states
+    made_goroutines
+    threads
     latencies
     waits_for_mutexes
     pauses
@@ -75,7 +80,7 @@ fn names(test: Test) {
     });
 }
 
-/// For metrics that Go has, name, kind and whether it only grows are those of Go 1.22. The others
+/// For metrics that Go has, name, kind and whether it only grows are those of Go 1.27. The others
 /// have a prefix.
 fn gos_names(test: Test) {
     let process = test.process(|| {
@@ -99,15 +104,21 @@ fn gos_names(test: Test) {
 }
 
 /// The metrics of Go's `runtime/metrics/description.go` that this crate has.
-const GOS: [(&str, &str, bool); 9] = [
+const GOS: [(&str, &str, bool); 15] = [
     ("/cpu/classes/idle:cpu-seconds", "Float64", true),
     ("/sched/gomaxprocs:threads", "Uint64", false),
+    ("/sched/goroutines-created:goroutines", "Uint64", true),
+    ("/sched/goroutines/not-in-go:goroutines", "Uint64", false),
+    ("/sched/goroutines/runnable:goroutines", "Uint64", false),
+    ("/sched/goroutines/running:goroutines", "Uint64", false),
+    ("/sched/goroutines/waiting:goroutines", "Uint64", false),
     ("/sched/goroutines:goroutines", "Uint64", false),
     ("/sched/latencies:seconds", "Float64Histogram", true),
     ("/sched/pauses/stopping/gc:seconds", "Float64Histogram", true),
     ("/sched/pauses/stopping/other:seconds", "Float64Histogram", true),
     ("/sched/pauses/total/gc:seconds", "Float64Histogram", true),
     ("/sched/pauses/total/other:seconds", "Float64Histogram", true),
+    ("/sched/threads/total:threads", "Uint64", false),
     ("/sync/mutex/wait/total:seconds", "Float64", true),
 ];
 
@@ -129,6 +140,92 @@ fn counts(test: Test) {
             assert_eq!(count("/sched/goroutines:goroutines"), 11);
             gate.done();
         });
+    });
+}
+
+/// With one P, goroutines that only yield are in a queue whenever main runs.
+fn states(test: Test) {
+    let process = test.process(|| {
+        run(|| {
+            let (gate, last) = (WaitGroup::new(), AtomicBool::new(false));
+            let (tx, rx) = std::sync::mpsc::channel::<()>();
+            gate.add(1);
+            scope(|s| {
+                let others = || {
+                    let states = ["not-in-go", "runnable", "running", "waiting"];
+                    states.map(|state| count(&format!("/sched/goroutines/{state}:goroutines")))
+                };
+                assert_eq!(others(), [0, 0, 1, 0]);
+                (0..3).for_each(|_| drop(s.go(|| gate.wait())));
+                (0..5).for_each(|_| {
+                    s.go(|| {
+                        while !last.load(Ordering::Relaxed) {
+                            yield_now();
+                        }
+                    });
+                });
+                s.go(move || blocking(|| rx.recv()));
+                while others() != [1, 5, 1, 3] {
+                    yield_now();
+                }
+                assert_eq!(count("/sched/goroutines:goroutines"), 10);
+                last.store(true, Ordering::Relaxed);
+                drop(tx);
+                gate.done();
+            });
+        })
+    });
+    process.env("GOMAXPROCS", "1").env("GODEBUG", "detach=0").end().with("exit status: 0");
+}
+
+/// Goroutines of P's that are gone, and of threads that aren't the runtime's, count too.
+fn made_goroutines(test: Test) {
+    in_process(test, 4, || {
+        let made = || count("/sched/goroutines-created:goroutines");
+        assert_eq!(made(), 1, "main");
+        let make = |n: u64| {
+            scope(|s| (0..n).for_each(|_| drop(s.go(yield_now))));
+        };
+        for round in 1..=20 {
+            // The four of them, which yield until all have begun, have P's of their own as a rule.
+            let begun = AtomicUsize::new(0);
+            scope(|s| {
+                for _ in 0..4 {
+                    s.go(|| {
+                        begun.fetch_add(1, Ordering::Relaxed);
+                        while begun.load(Ordering::Relaxed) < 4 {
+                            yield_now();
+                        }
+                        make(25);
+                    });
+                }
+            });
+            set_gomaxprocs(NonZero::<usize>::MIN);
+            assert_eq!(made(), 1 + round * 104);
+            set_gomaxprocs(NonZero::new(4).unwrap());
+        }
+        let foreign = thread::spawn(|| go(|| ()).join().unwrap());
+        blocking(|| foreign.join().unwrap());
+        assert_eq!(made(), 2 + 20 * 104);
+    });
+}
+
+/// A thread that isn't the runtime's has an M while it waits, and isn't counted.
+fn threads(test: Test) {
+    in_process(test, 2, || {
+        let waiting = || count("/sched/goroutines/waiting:goroutines");
+        assert!((1..=proc::mcount() as u64).contains(&count("/sched/threads/total:threads")));
+        let (tx, rx) = chan::bounded::<()>(0);
+        let foreign = thread::spawn(move || rx.recv());
+        while waiting() != 1 {
+            yield_now();
+        }
+        // A thread may be made between two readings.
+        while count("/sched/threads/total:threads") + 1 != proc::mcount() as u64 {
+            yield_now();
+        }
+        drop(tx);
+        let _ = blocking(|| foreign.join());
     });
 }
 

@@ -10,6 +10,7 @@ mod hogs;
 mod metrics;
 mod names;
 mod panics;
+mod prometheus;
 mod quit;
 mod schedtrace;
 mod traceback;
@@ -29,6 +30,7 @@ pub const TESTS: &[&[Test]] = &[
     metrics::TESTS,
     names::TESTS,
     panics::TESTS,
+    prometheus::TESTS,
     quit::TESTS,
     schedtrace::TESTS,
     traceback::TESTS,

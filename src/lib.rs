@@ -43,6 +43,7 @@
 //! | let others run | [`yield_now`] | `runtime.Gosched` |
 //! | run code that blocks its thread, without blocking other goroutines | [`blocking`] | a system call |
 //! | know the scheduler's state | [`metrics`]; `GODEBUG=schedtrace=1000`; with the feature `tracing`, `tracing::scheduler_events` | `runtime/metrics` |
+//! | see all of that in a browser | with the feature `inspect`, `inspect::serve` | `net/http/pprof` |
 //! | receive signals | [`signal`]: `notify`, `ignore`, `reset` | `os/signal` |
 //! | tell goroutines apart in a trace | [`labels`]; spans of `tracing`, with its feature `tracing::inherit_spans` | `pprof.Do` |
 //! | know where time goes, and which goroutines wait for each other | with the feature `pprof`, `pprof`: profiles for `go tool pprof` | `runtime/pprof` |
@@ -161,6 +162,8 @@ pub mod context;
 pub mod explore;
 pub mod fs;
 mod goroutine;
+#[cfg(feature = "inspect")]
+pub mod inspect;
 pub mod io;
 pub mod iter;
 pub mod net;
@@ -212,6 +215,11 @@ struct LookingInside;
 #[cfg(all(doctest, feature = "tracing"))]
 #[doc = include_str!("../docs/guide/held-across-a-park.md")]
 struct HeldAcrossAPark;
+
+/// Tests the examples of this page, which need the feature `inspect`.
+#[cfg(all(doctest, feature = "inspect"))]
+#[doc = include_str!("../docs/guide/inspect.md")]
+struct InspectPage;
 
 /// Tests the examples of this page. One of them needs the feature `std`.
 #[cfg(all(doctest, feature = "std"))]

@@ -105,6 +105,8 @@ fn joined<R>(thread: JoinHandle<R>) -> R {
     blocking(|| thread.join()).unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn on_a_thread<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> io::Result<R> {
+/// Returns the result of `f`, which a thread calls that isn't a goroutine's, while the goroutine
+/// waits.
+pub(crate) fn on_a_thread<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> io::Result<R> {
     spawn(f).map(joined)
 }

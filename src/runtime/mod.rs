@@ -35,7 +35,7 @@
 //!
 //! | face | its modules | for |
 //! | --- | --- | --- |
-//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `pprof`, `tokio`, `trace`, `tracing`, `testing`, `explore`, `synctest`, `attributes` | programs in Rust |
+//! | safe | `goroutine`, `chan`, `sync`, `time`, `net`, `context`, `signal`, `io`, `fs`, `process`, `iter`, `pprof`, `inspect`, `tokio`, `trace`, `tracing`, `testing`, `explore`, `synctest`, `attributes` | programs in Rust |
 //! | raw | `raw` | ports of other runtimes: public as `proc`, `netpoll`, `chan::hchan` |
 //! | C | `capi` | programs in C |
 //!
@@ -228,6 +228,12 @@ pub(crate) use report::panic::{fatalpanic, fatalpanic_of_port};
 pub(crate) use report::{
     dump::goroutine_groups,
     symbols::{Symbol, Symbols, Whose},
+};
+#[cfg(feature = "inspect")]
+pub(crate) use report::{
+    dump::goroutine_stacks,
+    groups::{Created, Group, Member},
+    sched_state::{SchedState, sched_state},
 };
 pub(crate) use sched::abort::{abort, abort_scopes_of, is_alive};
 pub(crate) use sched::coro::{coroswitch, coroswitch_of_two, newcoro};

@@ -32,7 +32,12 @@ pub struct Accesses(BTreeMap<String, Vec<(String, Access)>>);
 impl Accesses {
     /// Collects the accesses of all files.
     pub fn of_the_crate() -> Self {
-        Self::new(files_below("src").into_iter().map(|path| (read(&path), path)))
+        Self::new(
+            files_below("src")
+                .into_iter()
+                .filter(|path| path.ends_with(".rs"))
+                .map(|path| (read(&path), path)),
+        )
     }
 
     /// Collects the accesses of sources, which have names.

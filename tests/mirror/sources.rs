@@ -23,7 +23,8 @@ struct Function {
 
 impl Sources {
     fn new() -> Self {
-        let files = files_below("src").into_iter().chain(files_below("asm"));
+        let files = files_below("src").into_iter().filter(|path| path.ends_with(".rs"));
+        let files = files.chain(files_below("asm"));
         Sources(files.map(|path| (path.clone(), functions(&path))).collect())
     }
 

@@ -11,8 +11,8 @@ use gosched::chan::{self, broadcast, hchan, oneshot, watch};
 use gosched::sync as ours;
 use gosched::{
     AccessError, Builder, GoroutineLocal, JoinError, JoinFuture, JoinHandle, OsThreadLock, Scope,
-    ScopedJoinHandle, context, explore, fs, io, iter, labels, metrics, net, netpoll, pprof, proc, process,
-    runtime2, signal, testing, time,
+    ScopedJoinHandle, context, explore, fs, inspect, io, iter, labels, metrics, net, netpoll, pprof, proc,
+    process, runtime2, signal, testing, time,
 };
 
 use crate::harness::tests;
@@ -85,7 +85,7 @@ fn types_without_parameters() {
         "++": ours::RateLimiter ours::Reservation<'static> ours::BurstError context::RateContextError;
         "++": ours::Sometimes;
         "++": signal::Signal signal::Signals time::Ticker time::Timer testing::Test<'static>;
-        "++": metrics::Description metrics::Value pprof::Profile;
+        "++": inspect::Inspector metrics::Description metrics::Value pprof::Profile;
         "++": explore::Link explore::Pipe;
         "++": context::Context context::Canceler context::AfterFunc context::Cause;
         "++": context::ContextError context::RecvContextError context::AcquireContextError ours::AcquireError;

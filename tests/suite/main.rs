@@ -32,6 +32,8 @@ mod fs;
 #[cfg(feature = "rooms")]
 mod goroutine;
 #[cfg(feature = "rooms")]
+mod inspect;
+#[cfg(feature = "rooms")]
 mod io;
 #[cfg(feature = "rooms")]
 mod net;
@@ -92,6 +94,7 @@ fn others() -> Vec<&'static [Test]> {
         explore::own::TESTS,
         fs::TESTS,
         goroutine::TESTS,
+        inspect::TESTS,
         &[io::TESTS],
         net::TESTS,
         pprof::TESTS,

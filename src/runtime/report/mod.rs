@@ -34,6 +34,7 @@
 //! | `explored.rs` | the report of a run of an exploration |
 //! | `hogs.rs` | `Hog`: reports of goroutines that keep a P from others |
 //! | `schedtrace.rs` | `schedtrace` |
+//! | `sched_state.rs` | the same as data |
 //! | `metrics.rs` | Go's `runtime/metrics`, with its names |
 //! | `states.rs` | how many goroutines run, can run and wait |
 //! | `prometheus.rs` | `write_prometheus`: metrics as Prometheus reads them |
@@ -41,13 +42,15 @@
 pub(super) mod deadlock;
 pub(super) mod dump;
 pub(super) mod explored;
-mod groups;
+pub(super) mod groups;
 pub(super) mod hogs;
 pub(super) mod json;
 pub mod metrics;
 pub(super) mod panic;
 mod prometheus;
 pub(super) mod quit;
+#[cfg(feature = "inspect")]
+pub(super) mod sched_state;
 pub(super) mod schedtrace;
 mod states;
 pub(super) mod symbols;

@@ -24,7 +24,9 @@ pub struct File {
 impl Tree {
     pub fn of_the_crate() -> Self {
         let paths = files_below("src");
-        Self::new(paths.iter().map(|path| (&path["src/".len()..], read(path))))
+        Self::new(
+            paths.iter().filter(|path| path.ends_with(".rs")).map(|path| (&path["src/".len()..], read(path))),
+        )
     }
 
     /// Makes a tree of files, given their sources.

@@ -14,10 +14,12 @@ pub(crate) mod morestack_check {
 }
 
 pub(crate) mod arena {
+    use std::ffi::CStr;
+
     pub(crate) struct Arena;
 
     impl Arena {
-        pub(crate) const fn new(_size: usize) -> Self {
+        pub(crate) const fn new(_size: usize, _name: &CStr) -> Self {
             Arena
         }
     }

@@ -2,7 +2,7 @@
 //! sleeps for a limited time.
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_short};
+use std::ffi::{CStr, c_int, c_short};
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -102,6 +102,9 @@ pub(crate) fn nanotime() -> i64 {
 pub(crate) fn poll_now(fd: RawFd, events: c_short) -> c_short {
     if (fd as usize) < kernel::NUMBERS { kernel::poll(fd, events) } else { 0 }
 }
+
+/// No model has a mapping.
+pub(crate) fn name_mapping(_: *const u8, _len: usize, _: &'static CStr) {}
 
 /// No model waits until a thread sleeps.
 pub(crate) fn thread_sleeps(_: u64) -> bool {

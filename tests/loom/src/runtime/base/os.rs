@@ -94,6 +94,11 @@ pub(crate) fn pass_time() {
     NOW.fetch_add(2_000_000, Relaxed);
 }
 
+/// The clock says this time, or a later one.
+pub(crate) fn time_is(time: i64) {
+    NOW.fetch_max(time, Relaxed);
+}
+
 pub(crate) fn nanotime() -> i64 {
     NOW.load(Relaxed)
 }

@@ -16,6 +16,7 @@ pub(crate) mod modify {
 
     use loom::sync::{Condvar, Mutex};
 
+    use crate::runtime::base::os::time_is;
     use crate::runtime::data::atomic::Ordering;
     use crate::runtime::data::timer::{Timer, TimerFn};
     use crate::runtime::made::goroutines_are_threads;
@@ -113,6 +114,7 @@ pub(crate) mod modify {
 
     /// Makes the time of all timers come, also of those that are set from now on.
     pub(crate) fn time_comes_for_good() {
+        time_is(LATER);
         let mut held = SET.0.lock().unwrap();
         held.has_come = true;
         let settings = std::mem::take(&mut held.now);
@@ -127,6 +129,7 @@ pub(crate) mod modify {
         while !held.any_was {
             held = changed.wait(held).unwrap();
         }
+        time_is(LATER);
         let setting = held.now.pop();
         drop(held);
         if let Some(setting) = setting {
